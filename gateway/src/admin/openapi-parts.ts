@@ -2,7 +2,14 @@ import type { OpenApiPart } from '../resources/api/openapi-part.ts'
 import { budgetsOpenApi } from './budgets.ts'
 import { limitsOpenApi } from './limits.ts'
 import { logsOpenApi } from './logs/openapi.ts'
+import { requestsOpenApi } from './requests.ts'
 import { usageOpenApi } from './usage.ts'
 
 /** OpenAPI of the endpoints of the admin API beside the config resource API. */
-export const openApiParts: readonly OpenApiPart[] = [limitsOpenApi, budgetsOpenApi, logsOpenApi, usageOpenApi]
+export const openApiParts: readonly OpenApiPart[] = [
+  limitsOpenApi,
+  budgetsOpenApi,
+  logsOpenApi,
+  usageOpenApi,
+  requestsOpenApi,
+]

@@ -1,5 +1,5 @@
 import { type LedgerQueries, QueryRefused } from '../ledger/query/query.ts'
-import { body, type OpenApiPart, ref, responses } from '../resources/api/openapi-part.ts'
+import { type Json, type OpenApiPart, ref, responses } from '../resources/api/openapi-part.ts'
 import { refusal } from '../resources/change/change.ts'
 import type { AdminEndpoint, AdminResult } from './api.ts'
 import { detailedEntry } from './logs/entry.ts'
@@ -47,4 +47,47 @@ function explanationOf(text: string | undefined): unknown {
   } catch {
     return null
   }
+}
+
+const object: Json = { type: 'object' }
+const objects: Json = { type: 'array', items: object }
+
+const explanation: Json = {
+  type: ['object', 'null'],
+  description: 'Decisions of each step; null if `config.logging.explain` excludes the request.',
+  properties: {
+    cause: { type: 'string', description: 'Cause of the outcome in one sentence.' },
+    outcome: object,
+    times: { type: 'object', description: 'Milliseconds of the phases.' },
+    key: object,
+    identity: object,
+    attempts: objects,
+    limits: objects,
+    budgets: objects,
+    guards: objects,
+    items: { ...objects, description: 'MCP tools, prompts and resources that rules decided on.' },
+    policies: objects,
+    routing: object,
+    truncated: { type: 'array', items: { type: 'string' }, description: 'Omitted sections.' },
+  },
+}
+
+export const requestsOpenApi: OpenApiPart = {
+  paths: {
+    [path]: {
+      parameters: [
+        {
+          name: 'id',
+          in: 'path',
+          required: true,
+          description: 'Value of `x-request-id` in the response of the gateway.',
+          schema: { type: 'string' },
+        },
+      ],
+      get: {
+        summary: 'One request, and why it was refused, failed or was slow.',
+        responses: responses({ type: 'object', properties: { request: ref('LogEntry'), explanation } }),
+      },
+    },
+  },
 }

@@ -1,5 +1,6 @@
 import type { AdminEndpoint } from '../admin/api.ts'
 import { createLogEndpoints } from '../admin/logs/logs.ts'
+import { requestsEndpoint } from '../admin/requests.ts'
 import { usageEndpoint } from '../admin/usage.ts'
 import { type LedgerSections, ledgerSettingsOf } from '../ledger/config.ts'
 import { createLedgerQueries, type LedgerQueries } from '../ledger/query/query.ts'
@@ -22,7 +23,7 @@ export function createLogApi(settings: LedgerSections, clock: Clock, log: Log): 
   const queries = ledger && createLedgerQueries({ ...ledger, log })
   const logs = createLogEndpoints({ queries, now: clock.now })
   return {
-    endpoints: [...logs.endpoints, usageEndpoint(queries, clock.now)],
+    endpoints: [...logs.endpoints, usageEndpoint(queries, clock.now), requestsEndpoint(queries)],
     queries,
     endStreams: logs.close,
     async close() {

@@ -27,6 +27,7 @@ export const uiPaths: readonly string[] = [
   '/ui',
   '/api/config',
   '/api/limits',
+  '/api/requests',
   '/api/budgets',
   '/api/logs',
   '/api/usage.csv',

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -74,12 +74,14 @@ async function config(explain?: string) {
             record('expired', { expiresAt: '2020-01-01T00:00:00Z' }),
           ],
         },
-        authorization: { rules: [{ deny: 'request.headers["x-team"] == "blocked"' }] },
+        authorization: { rules: [{ deny: 'default(request.headers["x-team"], "") == "blocked"' }] },
       },
     },
     mcp: {
       targets: [programTarget('files')],
-      policies: { mcpAuthorization: { rules: [{ deny: 'has(mcp.tool) && mcp.tool.name == "pid"' }, 'true'] } },
+      policies: {
+        mcpAuthorization: { rules: [{ deny: 'has(mcp.tool) && mcp.tool.name == "pid"' }, 'true'] },
+      },
     },
   }
 }
@@ -97,13 +99,18 @@ async function read(id: string, from = gateway): Promise<{ status: number; body:
 }
 
 /** The request once the ledger has it. */
-async function explained(response: Response, from = gateway): Promise<JsonObject> {
-  await response.text()
-  const id = response.headers.get('x-request-id') ?? ''
+async function explained({ headers }: { headers: Headers }, from = gateway): Promise<JsonObject> {
+  const id = headers.get('x-request-id') ?? ''
   return await until(`the entry of ${id}`, async () => {
     const { status, body } = await read(id, from)
     return status === 200 && isJsonObject(body) && body
   })
+}
+
+/** Reads a response, so that the request ends. */
+async function complete(response: Response): Promise<Response> {
+  await response.text()
+  return response
 }
 
 const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
@@ -134,7 +141,7 @@ const cases: Case[] = [
     title: 'a deny rule',
     send: () => chat(gateway, {}, { headers: { 'x-team': 'blocked' } }),
     status: 403,
-    cause: 'authorization: deny rule 1 of llm: request.headers["x-team"] == "blocked"',
+    cause: 'authorization: deny rule 1 of llm: default(request.headers["x-team"], "") == "blocked"',
     explanation: {
       key: { id: 'key-alice', name: 'Alice', group: 'platform' },
       identity: { user: 'alice', group: 'platform' },
@@ -155,17 +162,22 @@ const cases: Case[] = [
     },
     status: 429,
     cause: /^the limit ".*requests per hour.*" of 1 requests is exhausted; it resets in \d+ s$/,
-    explanation: { limits: expect.arrayContaining([expect.objectContaining({ refused: true, remaining: 0 })]) },
+    explanation: {
+      limits: expect.arrayContaining([expect.objectContaining({ refused: true, remaining: 0 })]),
+    },
   },
   {
     title: 'an exhausted limit on tokens',
     send: async () => {
-      await (await chat(gateway, {}, as(keys.spent))).text()
+      // The limit is charged at the end of a request, as is its entry.
+      await explained(await complete(await chat(gateway, {}, as(keys.spent))))
       return await chat(gateway, {}, as(keys.spent))
     },
     status: 429,
     cause: /^the limit ".*tokens per hour.*" of 1 tokens is exhausted/,
-    explanation: { limits: expect.arrayContaining([expect.objectContaining({ unit: 'tokens', refused: true })]) },
+    explanation: {
+      limits: expect.arrayContaining([expect.objectContaining({ unit: 'tokens', refused: true })]),
+    },
   },
   {
     title: 'a guard',
@@ -184,7 +196,7 @@ const cases: Case[] = [
     title: 'a path that is no endpoint',
     send: () => chat(gateway, {}, { path: '/v1/unknown' }),
     status: 404,
-    cause: 'route_not_found',
+    cause: 'no endpoint has the path /v1/unknown',
   },
   {
     title: 'an unreachable provider',
@@ -224,7 +236,7 @@ describe('the explanation names the cause of', () => {
   it.each(cases)('$title', async ({ send, status, cause, explanation = {} }) => {
     const response = await send()
     expect(response.status).toBe(status)
-    const { request, explanation: given } = await explained(response)
+    const { request, explanation: given } = await explained(await complete(response))
     expect(request).toMatchObject({ httpStatus: status })
     expect(given).toMatchObject({
       cause: typeof cause === 'string' ? cause : expect.stringMatching(cause),
@@ -237,14 +249,85 @@ describe('the explanation names the cause of', () => {
   it('a denied MCP tool', async () => {
     const session = await openSession(gateway.mcpUrl)
     const params = { name: 'pid', arguments: { note: canary } }
-    const { id } = await session.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
-    void id
+    const answer = await session.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const { request, explanation } = await explained(answer)
+    expect(request).toMatchObject({ httpStatus: 200, mcp: { method: 'tools/call', item: 'pid' } })
+    expect(explanation).toMatchObject({
+      cause: 'deny rule 1 of mcpAuthorization refuses tool "pid" of target files',
+      items: [
+        {
+          item: { kind: 'tool', name: 'pid', target: 'files' },
+          permitted: false,
+          results: [
+            { rule: 'deny rule 1', value: true, refuses: true },
+            { rule: 'allow rule 2', value: true },
+          ],
+        },
+      ],
+    })
+  })
+
+  it('a disconnect of the client', async () => {
+    const abort = new AbortController()
+    openai.behaviour.pauseMs = 300
+    const response = await chat(gateway, { model: 'gpt-test', stream: true }, { signal: abort.signal })
+    abort.abort()
+    const { explanation } = await explained(response)
+    openai.behaviour.pauseMs = 0
+    expect(explanation).toMatchObject({
+      cause: 'the client closed the connection during the response',
+      outcome: { incomplete: true },
+    })
   })
 })
 
 describe('GET /api/requests/{id}', () => {
   it('has no explanation of a request that succeeded', async () => {
-    expect(await explained(await chat(gateway))).toMatchObject({ request: { httpStatus: 200 }, explanation: null })
+    expect(await explained(await complete(await chat(gateway)))).toMatchObject({
+      request: { httpStatus: 200 },
+      explanation: null,
+    })
+  })
+
+  it('explains requests of another replica', async () => {
+    const replica = await startGateway(await config())
+    const refused = await complete(await chat(replica, { model: 'missing' }))
+    expect(await explained(refused)).toMatchObject({
+      explanation: { cause: 'the model "missing" is not configured' },
+    })
+  })
+
+  it('names the conditions of other routes', async () => {
+    const [port = 0] = await freePorts(1)
+    const backends = [{ ai: { name: 'local', provider: { openAI: {} }, policies: {} } }]
+    const routed = await startGateway({
+      config: (await config()).config,
+      gateways: { default: { port } },
+      routes: [
+        {
+          name: 'search',
+          matches: [
+            { path: { pathPrefix: '/v1' }, headers: [{ name: 'x-team', value: { exact: 'search' } }] },
+          ],
+          backends,
+        },
+        { name: 'chat', matches: [{ path: { pathPrefix: '/v1' } }], backends },
+        { name: 'images', matches: [{ path: { pathPrefix: '/images' } }], backends },
+      ],
+    })
+    const refused = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, { method: 'POST', body: '{' })
+    const { explanation } = await explained(await complete(refused), routed)
+    expect(explanation).toMatchObject({
+      routing: {
+        listener: 'default',
+        route: 'chat',
+        candidates: [
+          { route: 'search', path: 'prefix /v1', result: 'failed', condition: 'header', name: 'x-team' },
+          { route: 'chat', result: 'selected' },
+          { route: 'images', result: 'failed', condition: 'path' },
+        ],
+      },
+    })
   })
 
   it('returns 404 with a hint for an unknown id', async () => {
@@ -255,11 +338,11 @@ describe('GET /api/requests/{id}', () => {
 
   it('explains every request or none as configured', async () => {
     const all = await startGateway(await config('all'))
-    const { explanation } = await explained(await chat(all), all)
+    const { explanation } = await explained(await complete(await chat(all)), all)
     expect(explanation).toMatchObject({ cause: 'served', policies: expect.any(Array) })
     await all.stop()
     const off = await startGateway(await config('off'))
-    const refused = await explained(await chat(off, { model: 'missing' }), off)
+    const refused = await explained(await complete(await chat(off, { model: 'missing' })), off)
     expect(refused).toMatchObject({ request: { httpStatus: 404 }, explanation: null })
   })
 })
@@ -268,9 +351,12 @@ describe('explanations', () => {
   it('contain no credentials, contents, header values or query strings', async () => {
     const headers = { 'x-team': 'blocked', 'x-canary': headerCanary, cookie: `session=${headerCanary}` }
     const messages = [{ role: 'user', content: canary }]
-    await explained(await chat(gateway, { messages }, { headers, path: `/v1/chat/completions?key=${queryCanary}` }))
-    await explained(await chat(gateway, { messages, model: 'gone' }, { headers: { 'x-canary': headerCanary } }))
-    for (const file of readdirSync(folder)) {
+    const path = `/v1/chat/completions?key=${queryCanary}`
+    await explained(await complete(await chat(gateway, { messages }, { headers, path })))
+    const unreachable = chat(gateway, { messages, model: 'gone' }, { headers: { 'x-canary': headerCanary } })
+    await explained(await complete(await unreachable))
+    for (const file of readdirSync(folder).filter((name) => name.startsWith('ledger.db'))) {
+      if (statSync(join(folder, file)).isDirectory()) continue
       const bytes = readFileSync(join(folder, file)).toString('latin1')
       for (const secret of [canary, headerCanary, queryCanary, aliceKey, openAiKey, ...Object.values(keys)])
         expect(bytes.includes(secret), `${secret} in ${file}`).toBe(false)

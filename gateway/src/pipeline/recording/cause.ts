@@ -49,6 +49,8 @@ function refusalCause(
       return `the key does not permit ${modelOf(entry)}`
     case 'model_not_found':
       return `${modelOf(entry)} is not configured`
+    case 'not_found':
+      return `no endpoint has the path ${entry.path}`
     default:
       return upstreamCause(exchange, recording, refusedBy)
   }

@@ -34,6 +34,7 @@ function explained(...given: Parameters<typeof textOf>) {
   return text === undefined ? undefined : JSON.parse(text)
 }
 
+const passing = (name: string): Policy => ({ name, onRequest: () => undefined })
 const refused: Delivery = { ...delivered, status: 403 }
 const attempt = {
   target: 'fast',
@@ -129,7 +130,7 @@ describe('an explanation', () => {
     const times = exchange.recording?.times
     if (times) Object.assign(times, { backendAt: 4, repliedAt: 10, readyAt: 12 })
     times?.waits.push({ step: 'guardrails', durationMs: 1.234 })
-    expect(explained(exchange, delivered, { entered: [{ name: 'guardrails' }] })).toMatchObject({
+    expect(explained(exchange, delivered, { entered: [passing('guardrails')] })).toMatchObject({
       times: {
         totalMs: 20,
         policiesMs: 4,
@@ -149,7 +150,7 @@ describe('an explanation', () => {
     const exchange = exchangeOf()
     exchange.log.refusedBy = 'authorization: deny rule 1'
     if (exchange.recording?.times) exchange.recording.times.stoppedBy = 'authorization'
-    expect(explained(exchange, refused, { entered: [{ name: 'origin' }, policy] })).toMatchObject({
+    expect(explained(exchange, refused, { entered: [passing('origin'), policy] })).toMatchObject({
       cause: 'authorization: deny rule 1 of llm: jwt.admin (no such key: admin)',
       outcome: { status: 403, refusedBy: 'authorization: deny rule 1', stoppedBy: 'authorization' },
       policies: [

@@ -68,7 +68,8 @@ function explain(exchange: Exchange, inputs: ExplanationInputs): string | undefi
   const times = recording?.times
   if (recording === undefined || times === undefined) return undefined
   const { entry, endedAt, entered } = inputs
-  const policies = entered.map((policy) => describePolicy(policy, exchange, times))
+  const deciding = entered.filter(({ onRequest, explain: describes }) => onRequest ?? describes)
+  const policies = deciding.map((policy) => describePolicy(policy, exchange, times))
   const attempts = recording.attempts?.map((attempt) => describeAttempt(attempt, exchange, endedAt))
   return boundedJson({
     cause: causeOf(exchange, recording, { entry, policies }),
