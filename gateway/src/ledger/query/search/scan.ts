@@ -26,7 +26,7 @@ export type Scan = {
 }
 
 /** Most rows that a scan reads for one page of results. */
-export const maxScannedRows = 50_000
+const maxScannedRows = 50_000
 /** Most values of a condition whose rows are merged from an index. */
 const maxIndexedValues = 20
 /** Rows that are counted to select the condition with the fewest. */
@@ -55,17 +55,18 @@ export async function readPage(
   select: Select,
   { rows, rest }: Scan,
   limit: number,
+  maxRows: number = maxScannedRows,
 ): Promise<{ positions: Position[]; next: Position | undefined }> {
   const found = await select(
     rest.length === 0
       ? wrap('select completed_at, id from (', rows, ` limit ${limit}) as scanned`)
       : // The order of the inner statement is retained; ordering again would read all of its rows.
-        join([scannedSql({ rows, rest }, 'completed_at, id', maxScannedRows), sql(`limit ${limit}`)], ' '),
+        join([scannedSql({ rows, rest }, 'completed_at, id', maxRows), sql(`limit ${limit}`)], ' '),
   )
   const positions = found.map(toPosition)
   if (positions.length === limit) return { positions, next: positions.at(-1) }
   if (rest.length === 0) return { positions, next: undefined }
-  return { positions, next: await rowAt(select, rows, maxScannedRows) }
+  return { positions, next: await rowAt(select, rows, maxRows) }
 }
 
 /** Selects of the first `maxRows` rows of a scan those that meet all conditions. */

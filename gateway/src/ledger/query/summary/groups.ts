@@ -23,14 +23,15 @@ export type GroupStatement = {
 }
 
 /** Most groups; the rest is summed up. */
-export const maxGroups = 100
+const maxGroups = 100
 /** Most rows, a bucket of a group each, that are read to find the groups with the most requests. */
-const maxRows = 20_000
+const maxGroupRows = 20_000
 
 /** Reads the groups with the most requests, by bucket and in total, and the sums of all others. */
 export async function readGroups(
   select: Select,
   statement: GroupStatement,
+  maxRows: number = maxGroupRows,
 ): Promise<{ buckets: Bucket[]; groups: Group[] }> {
   const rows = await readRows(select, statement, [], ` order by 1 limit ${maxRows + 1}`)
   if (rows.length <= maxRows) {
