@@ -58,7 +58,7 @@ export const ledgerSchema = object(
     ),
     payloads: optional(
       boolean({
-        doc: 'Whether prompts and responses of LLM requests are stored. Matches of the regex guards of the request are masked; credentials are never stored.',
+        doc: 'Whether prompts and responses of LLM requests, and parameters and results of MCP calls, are stored. In prompts and responses, matches of the regex guards of the request are masked. Credentials of the gateway are never stored.',
         default: false,
       }),
     ),
