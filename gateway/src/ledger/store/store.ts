@@ -39,8 +39,8 @@ export type WriteResult =
 
 /**
  * The database of the ledger, as its writer sees it. Calls reject with `DatabaseUnavailable` if the database
- * is unreachable or returns an error. After a broken connection, a write may have been committed: write the
- * same batch again.
+ * is unreachable or returns an error; `write` also rejects with `BatchRefused`. After a broken connection, a
+ * write may have been committed: write the same batch again.
  */
 export type LedgerStore = {
   /** Connects and migrates. Repeated after an outage. */

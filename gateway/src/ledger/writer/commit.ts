@@ -1,5 +1,5 @@
-import { DatabaseUnavailable } from '../../database/database-unavailable.ts'
 import { messageOf } from '../../lib/thrown.ts'
+import { BatchRefused } from '../store/batch-refused.ts'
 import type { BudgetTotal, LedgerBatch, LedgerStore } from '../store/store.ts'
 import { type BatchForm, chargesOf, readBatch } from './batch-content.ts'
 import type { BudgetUpdate } from './protocol.ts'
@@ -37,7 +37,7 @@ const nextForm: Record<BatchForm, BatchForm> = {
 
 /**
  * Creates a function that writes the oldest records of a queue and removes them from it. It rejects with
- * `DatabaseUnavailable` in an outage, and with another error if the database refuses the batch; the batch
+ * `DatabaseUnavailable` in an outage, and with `BatchRefused` if the database refuses the batch; the batch
  * remains in the queue, and the next call writes it in a simpler form.
  */
 export function createCommit(options: CommitOptions): (queue: RecordQueue) => Promise<void> {
@@ -103,7 +103,7 @@ export function createCommit(options: CommitOptions): (queue: RecordQueue) => Pr
       form = 'complete'
     } catch (error) {
       isRetry = true
-      if (!(error instanceof DatabaseUnavailable)) {
+      if (error instanceof BatchRefused) {
         warn({ reason: messageOf(error), form }, 'ledger batch refused by the database')
         form = nextForm[form]
       }

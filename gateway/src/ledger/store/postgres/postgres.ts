@@ -6,7 +6,9 @@ import {
 } from '../../../database/postgres/client.ts'
 import { migrate } from '../../../database/postgres/migrate.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { messageOf } from '../../../lib/thrown.ts'
 import { planBatch } from '../batch-plan.ts'
+import { BatchRefused, isValueError } from '../batch-refused.ts'
 import { repairBatch } from '../repair.ts'
 import type { LedgerBatch, LedgerStore, WriteResult } from '../store.ts'
 import { postgresLedgerMigrations } from './migrations.ts'
@@ -69,7 +71,11 @@ export function createPostgresLedgerStore(settings: PostgresLedgerSettings, cloc
       } catch (error) {
         if (!isRefusedContent(error)) throw error
       }
-      return await write(repairBatch(batch, 'plain'))
+      try {
+        return await write(repairBatch(batch, 'plain'))
+      } catch (error) {
+        throw isRefusedContent(error) ? new BatchRefused(messageOf(error), error) : error
+      }
     },
     budgetTotals: (since, now) => use((query) => readTotals(query, since, now)),
     pruneRequests: (before, most) => use((query) => prune(query, deleteRequests(before, most))),
@@ -83,5 +89,5 @@ export function createPostgresLedgerStore(settings: PostgresLedgerSettings, cloc
 
 /** SQLSTATE classes of errors that a repetition does not end: data, constraints, limits of the server. */
 function isRefusedContent(error: unknown): boolean {
-  return /^(22|23|54)/.test(sqlState(error) ?? '')
+  return isValueError(error) || /^(22|23|54)/.test(sqlState(error) ?? '')
 }

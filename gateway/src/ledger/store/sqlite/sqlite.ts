@@ -5,6 +5,7 @@ import { createSqliteConnection } from '../../../database/sqlite/connection.ts'
 import { describeError, isBusy, isRefusedContent } from '../../../database/sqlite/errors.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { planBatch, writtenBefore } from '../batch-plan.ts'
+import { BatchRefused, isValueError } from '../batch-refused.ts'
 import { repairBatch } from '../repair.ts'
 import type { BudgetTotal, LedgerStore, WriteResult } from '../store.ts'
 import { sqliteLedgerMigrations } from './migrations.ts'
@@ -95,10 +96,10 @@ export function createSqliteLedgerStore(path: string, clock: Clock): LedgerStore
       try {
         return await write(repairBatch(batch, 'valid'))
       } catch (error) {
-        if (!isRefusedContent(error)) throw unavailable(error)
+        if (!isRefused(error)) throw unavailable(error)
       }
       return await write(repairBatch(batch, 'plain')).catch((error: unknown) => {
-        throw unavailable(error)
+        throw isRefused(error) ? new BatchRefused(describeError(error, path), error) : unavailable(error)
       })
     },
     async budgetTotals(since, now) {
@@ -120,4 +121,8 @@ export function createSqliteLedgerStore(path: string, clock: Clock): LedgerStore
       connection.close()
     },
   }
+}
+
+function isRefused(error: unknown): boolean {
+  return isRefusedContent(error) || isValueError(error)
 }
