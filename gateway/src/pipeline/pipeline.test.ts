@@ -8,6 +8,7 @@ import type { IncomingRequest } from '../net/http/incoming-request.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import { createMetrics } from '../telemetry/metrics/metrics.ts'
 import { type ClientReader, createClientReader } from './client-address.ts'
+import { refuse } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { createPipeline } from './pipeline.ts'
 import type { Policy } from './policy.ts'
@@ -308,5 +309,34 @@ describe('createPipeline', () => {
     await exchange.reply
     exchange.end({ complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined })
     expect((await metrics.render()).text).toContain('tollgate_requests_total{route="r",status="499"} 1')
+  })
+})
+
+describe('the recording of a request', () => {
+  it('has the steps that waited, the step that stopped the request, and an explanation', async () => {
+    const waiting: Policy = { name: 'waits', onRequest: () => Promise.resolve(undefined) }
+    const stopping: Policy = { name: 'stops', onRequest: () => ({ ...ok(), status: 403 }) }
+    const { handle, entries } = pipelineOf([waiting, stopping], ok, { traffic: 'mcp' })
+    const exchange = handle(request('/a', { method: 'POST' }))
+    await exchange.reply
+    exchange.end({ ...delivered, status: 403 })
+    expect(entries).toEqual([])
+    const refusing: Policy = {
+      name: 'refuses',
+      onRequest: (refused) => refuse(refused, { status: 403, code: 'no', message: 'no' }),
+    }
+    const recorded = pipelineOf([waiting, refusing], ok, { traffic: 'mcp' })
+    const refused = recorded.handle(request('/a', { method: 'POST' }))
+    await refused.reply
+    refused.end({ ...delivered, status: 403 })
+    expect(JSON.parse(recorded.entries[0]?.details.explanation ?? '')).toMatchObject({
+      cause: 'no',
+      outcome: { status: 403, stoppedBy: 'refuses' },
+      times: { waits: [{ step: 'waits', ms: 0 }] },
+      policies: [
+        { policy: 'waits', result: 'passed' },
+        { policy: 'refuses', result: 'stopped' },
+      ],
+    })
   })
 })

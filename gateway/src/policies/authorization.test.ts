@@ -201,3 +201,22 @@ describe('rules over large bodies', () => {
     expect(denied).toMatchObject({ reply: { status: 403 }, refusedBy: 'authorization: deny rule 13' })
   })
 })
+
+describe('explain', () => {
+  it('describes the rules of each step with scope and result', () => {
+    const rules = [{ deny: 'apiKey.group == "trial"' }, { require: 'has(llmRequest.model)' }, 'jwt.admin']
+    const options = { variables, scope: 'llm' }
+    const { beforeBody, afterBody } = compileAuthorization({ rules }, context, options)
+    const exchange = fixtureExchange({}, admin)
+    expect(beforeBody?.explain?.(exchange)).toEqual({
+      scope: 'llm',
+      rules: [
+        { rule: 'deny rule 1', expression: 'apiKey.group == "trial"', value: false, refuses: false },
+        { rule: 'allow rule 3', expression: 'jwt.admin', error: 'jwt has no value', refuses: false },
+      ],
+    })
+    expect(afterBody?.explain?.(exchange)).toMatchObject({
+      rules: [{ rule: 'require rule 2', value: false, refuses: true }],
+    })
+  })
+})

@@ -206,3 +206,12 @@ describe('checking', () => {
     ])
   })
 })
+
+describe('explain', () => {
+  it('describes whether the origin is allowed, without the origin', () => {
+    const explained = (headers: Headers) => compileCors(config).explain?.(fixtureExchange({ headers }))
+    expect(explained({})).toBeUndefined()
+    expect(explained({ origin })).toEqual({ origin: 'allowed', preflight: false })
+    expect(explained({ origin: 'https://evil.test' })).toEqual({ origin: 'not allowed', preflight: false })
+  })
+})

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import type { Facts } from '../pipeline/exchange.ts'
 import type { McpItem } from '../pipeline/mcp-item.ts'
+import { createRecording, type Explain } from '../pipeline/recording/recording.ts'
 import { check } from '../schema/check.ts'
 import {
   checkMcpAuthorization,
@@ -198,5 +199,46 @@ describe('checking', () => {
     const paths: string[] = []
     checkMcpAuthorization(config, (path) => paths.push(path.join('.')))
     expect(paths).toEqual(['rules.0', 'rules.1.deny'])
+  })
+})
+
+describe('the recording of a call', () => {
+  function recorded(explain: Explain, item: McpItem) {
+    const rules = [{ deny: 'has(mcp.tool) && mcp.tool.name == "write"' }, 'true']
+    const { permits, permitsMethod } = compileMcpAuthorization({ rules }, fixtureContext())
+    const exchange = fixtureExchange({}, ada)
+    exchange.recording = createRecording(explain)
+    permits(exchange, item, 'list')
+    permits(exchange, item, 'call')
+    permitsMethod(exchange, 'vendor/unknown')
+    return exchange.recording.items
+  }
+
+  it('has the rules of denied items, without arguments', () => {
+    const items = recorded('errors', write)
+    expect(items).toMatchObject([
+      {
+        rules: 'mcpAuthorization',
+        item: { kind: 'tool', name: 'write', target: 'everything' },
+        permitted: false,
+        results: [
+          { rule: 'deny rule 1', value: true, refuses: true },
+          { rule: 'allow rule 2', value: true, refuses: false },
+        ],
+      },
+      { item: { kind: 'method', name: 'vendor/unknown' }, permitted: false },
+    ])
+    expect(JSON.stringify(items)).not.toContain('/tmp/x')
+  })
+
+  it('has the rules of permitted items if all requests are explained', () => {
+    expect(recorded('errors', echo)?.[0]).toMatchObject({ permitted: true, results: undefined })
+    expect(recorded('all', echo)?.[0]?.results).toHaveLength(2)
+    expect(recorded('off', write)).toBeUndefined()
+  })
+
+  it('has URIs without query', () => {
+    const uri = { ...resource, name: 'https://files.test/a?token=secret#x' }
+    expect(recorded('errors', uri)?.[0]?.item.name).toBe('https://files.test/a')
   })
 })

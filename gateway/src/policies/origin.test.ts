@@ -162,3 +162,16 @@ describe('a route without authentication', () => {
     expect(ask(open, '10.0.0.2:3000', { headers, from: '10.0.0.9' })).toBe(403)
   })
 })
+
+describe('explain', () => {
+  it('describes whether host and origin are allowed, without their values', () => {
+    const explained = (host: string, headers: Record<string, string>) =>
+      compileOrigin(loopback).explain?.(fixtureExchange({ host, headers }))
+    expect(explained('localhost:3000', {})).toEqual({ host: 'allowed' })
+    expect(explained('evil.test', {})).toEqual({ host: 'not allowed' })
+    expect(explained('localhost', { origin: 'https://evil.test' })).toEqual({
+      host: 'allowed',
+      origin: 'not allowed',
+    })
+  })
+})

@@ -209,6 +209,15 @@ const cases: Case[] = [
     },
   },
   {
+    title: 'a connection that the provider closes',
+    send: () => {
+      openai.next((_, response) => response.destroy())
+      return chat(gateway, { model: 'gpt-test' })
+    },
+    status: 502,
+    cause: 'upstream_reset: gpt-* failed (upstream_reset)',
+  },
+  {
     title: 'an error of the provider',
     send: () => {
       openai.next(openAiErrors.contextLength)

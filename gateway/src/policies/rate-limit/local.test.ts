@@ -12,6 +12,7 @@ import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Facts } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
+import { createRecording } from '../../pipeline/recording/recording.ts'
 import { compileLocalRateLimit } from './local.ts'
 import type { LocalRateLimitConfig } from './local-config.ts'
 
@@ -547,6 +548,36 @@ describe('limits with an id', () => {
     expect(call(one ?? [], {}, 'GET').status).toBe(200)
     expect([call(two ?? [], {}, 'GET'), call(two ?? [], {}, 'PUT')].map(({ status }) => status)).toEqual([
       429, 200,
+    ])
+  })
+})
+
+describe('the recording of a request', () => {
+  function recorded(policies: readonly Policy[]) {
+    const exchange = fixtureExchange()
+    exchange.recording = createRecording('off')
+    throughPolicies(policies, exchange)
+    return exchange.recording.limits
+  }
+
+  it('has every limit with what was left', () => {
+    const limits: LocalRateLimitConfig = [
+      { requests: 1, unit: 'Minutes' },
+      { requests: 5, unit: 'Hours' },
+      { tokens: 100, unit: 'Minutes' },
+    ]
+    const policies = policiesOf(limits, fixtureContext())
+    const perMinute = { limit: 'llm: requests per minute', unit: 'requests', capacity: 1, resetSeconds: 60 }
+    const perHour = { limit: 'llm: requests per hour', unit: 'requests', capacity: 5, resetSeconds: 3_600 }
+    const tokens = { limit: 'llm: tokens per minute', unit: 'tokens', capacity: 100, resetSeconds: 60 }
+    expect(recorded(policies)).toEqual([
+      { ...perMinute, remaining: 0, refused: false },
+      { ...perHour, remaining: 4, refused: false },
+      { ...tokens, remaining: 100, refused: false },
+    ])
+    expect(recorded(policies)).toEqual([
+      { ...perMinute, remaining: 0, refused: true },
+      { ...perHour, remaining: 4, refused: false },
     ])
   })
 })

@@ -81,7 +81,6 @@ describe('policies that name request.body', () => {
       'origin',
       'authorization',
       'llm request',
-      'token charges of key limits',
       'authorization of the LLM request',
     ])
   })
