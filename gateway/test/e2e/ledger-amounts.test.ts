@@ -1,7 +1,7 @@
-import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { faultyUpstream } from '../support/faulty-upstream.ts'
 import { type AccessLine, type Gateway, startGateway } from '../support/gateway.ts'
+import { type LedgerRow, ledgerRows } from '../support/ledger-rows.ts'
 import { aliceKey, anthropicModel, chat, llmConfig, models, openAiModel } from '../support/llm-config.ts'
 import { programTarget } from '../support/mcp-fixtures.ts'
 import { openSession } from '../support/mcp-raw.ts'
@@ -9,34 +9,12 @@ import { seriesOf } from '../support/metrics.ts'
 import { mockAnthropic } from '../support/mock-anthropic.ts'
 import { mockOpenAi } from '../support/mock-openai.ts'
 import { jsonAnswer, startMockServer } from '../support/mock-server.ts'
+import { startRateLimitService } from '../support/rate-limit-service.ts'
 import { sqliteUrl } from '../support/resource-api.ts'
 import { readStream } from '../support/sse.ts'
 import { until } from '../support/wait.ts'
 
 // Every amount is the same number in the ledger, the access log, the metrics, limits and budgets.
-
-type Row = Record<string, string | number | null>
-
-/** Rows of the ledger once there are so many. */
-function rowsOf(url: string, count: number): Promise<Row[]> {
-  return until(`${count} rows in the ledger`, () => {
-    const database = new DatabaseSync(url.slice('sqlite://'.length), { readOnly: true })
-    try {
-      const rows = database
-        .prepare(
-          `select r.*, d.request, d.response from tollgate_requests r
-           left join tollgate_request_details d on d.id = r.id order by r.id`,
-        )
-        .all()
-      return rows.length >= count ? (rows as Row[]) : undefined
-    } catch {
-      // Not created yet, or locked.
-      return undefined
-    } finally {
-      database.close()
-    }
-  })
-}
 
 const rates = { input: '2.50', output: '10', cacheRead: '1.25' }
 const capacity = 1_000_000
@@ -88,6 +66,8 @@ const failover = (name: string, ...targets: string[]) => ({
 
 async function startAll(url: string) {
   const [openai, anthropic] = await Promise.all([mockOpenAi(), mockAnthropic()])
+  const limiter = await startRateLimitService({ limits: { 'all=llm': capacity } })
+  const descriptor = { entries: [{ key: 'all', value: '"llm"' }], type: 'tokens' }
   const { endless, failing } = await failingModels()
   const config = llmConfig(
     {},
@@ -102,6 +82,7 @@ async function startAll(url: string) {
       ],
       policies: {
         localRateLimit: [{ tokens: capacity, unit: 'Hours' }],
+        remoteRateLimit: { host: limiter.host, domain: 'test', descriptors: [descriptor] },
         budgets: [
           { name: 'tokens', limit: { tokens: capacity }, window: '30d' },
           { name: 'money', limit: { usd: '100' }, window: '30d' },
@@ -118,7 +99,7 @@ async function startAll(url: string) {
     config: { modelCatalog: [{ inline }], database: { url } },
     mcp: { targets: [programTarget('files')] },
   })
-  return { gateway, openai, endless }
+  return { gateway, openai, endless, limiter }
 }
 
 /** Sends requests of every kind; returns their number. */
@@ -196,7 +177,7 @@ async function usedTokens({ adminPort }: Gateway): Promise<number> {
   return capacity - (tokens?.state.remaining ?? 0)
 }
 
-function charged(rows: readonly Row[], budget: string): number {
+function charged(rows: readonly LedgerRow[], budget: string): number {
   const charges: { budget: string; amount: number }[] = rows.flatMap(({ charges: text }) =>
     JSON.parse(String(text ?? '[]')),
   )
@@ -212,7 +193,7 @@ describe('the amounts of all requests', () => {
     const session = await openSession(gateway.mcpUrl)
     await session.request('tools/call', { name: 'whoami', arguments: {} })
     // Two MCP messages and their notification precede the call.
-    const rows = await rowsOf(url, count + 3)
+    const rows = await ledgerRows(url, count + 3)
     const ofLlm = rows.filter(({ kind }) => kind === 'llm')
     const lines = await until('all lines of the log', () => {
       const written = gateway.requests().filter((line) => line['route'] === 'llm')
@@ -239,6 +220,7 @@ describe('the amounts of all requests', () => {
     expect(amountsOfLines(lines)).toEqual({ tokens, cost })
     expect(await amountsOfMetrics(gateway)).toEqual({ tokens, cost })
     expect(await usedTokens(gateway)).toBe(tokens)
+    await until('the service has counted', () => started.limiter.counts.get('all=llm') === tokens)
     expect(charged(rows, 'llm/tokens/tokens')).toBe(tokens)
     expect(charged(rows, 'llm/money/usd')).toBe(cost)
 
@@ -267,6 +249,6 @@ describe('the amounts of all requests', () => {
 
     await chat(gateway, { model: 'gpt-test', stream: false }).then(readStream)
     await gateway.stop()
-    expect(await rowsOf(url, count + 4)).toHaveLength(rows.length + 1)
+    expect(await ledgerRows(url, count + 4)).toHaveLength(rows.length + 1)
   })
 })
