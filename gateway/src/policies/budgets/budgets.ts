@@ -56,7 +56,7 @@ export function compileBudgets(scopes: readonly ScopedBudgets[], context: Compil
     name: 'budgets',
     onRequest: (exchange) => (isCharged(exchange) ? admit(exchange, step) : undefined),
     onReply(exchange, reply) {
-      const warnings = exchange.budgets && formatWarnings(exchange.budgets, clock.now())
+      const warnings = exchange.budgets && formatWarnings(exchange.budgets, clock)
       if (warnings !== undefined) reply.headers[warningHeader] = warnings
       return reply
     },
@@ -123,7 +123,12 @@ function reserve(budget: Budget, request: Request): Reply | undefined {
   if (mustKnow && isStale(step)) return refuseUnknown(place, request)
   const amount = rule.unit === 'tokens' ? estimate.tokens : (estimate.picodollars ?? 0)
   const reservation = accounts.reserve(budget.accountOf(window, value), {
-    ...{ limit: rule.limit, amount, isUnlimited: isAudit, levels, endsAt: window.end, now },
+    limit: rule.limit,
+    amount,
+    isUnlimited: isAudit,
+    levels,
+    endsAt: window.end,
+    now,
   })
   if (reservation.kind === 'full') {
     if (mustKnow) return refuseUnknown(place, request)

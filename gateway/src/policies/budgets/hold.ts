@@ -31,7 +31,16 @@ export function holdOf(
   meter.count(outcome === 'admitted' ? 'allowed' : outcome)
   let isSettled = false
   return {
-    ...statusOf(place, held, outcome),
+    budget: identity,
+    name: rule.name,
+    value,
+    unit: rule.unit,
+    limit: rule.limit,
+    used,
+    reserved: held.reserved,
+    estimate,
+    window,
+    outcome,
     settle({ tokens, picodollars }) {
       if (isSettled) return undefined
       isSettled = true
@@ -47,18 +56,15 @@ export function holdOf(
 }
 
 /** Status of a budget without a reservation. */
-export function refusedStatus(place: Place, held: Held, outcome: 'refused' | 'unavailable'): BudgetStatus {
-  place.budget.meter.count(outcome)
-  return { ...statusOf(place, held, outcome), settle: () => undefined }
-}
-
-function statusOf(
-  { budget: { identity, rule }, value, window }: Place,
+export function refusedStatus(
+  { budget: { identity, rule, meter }, value, window }: Place,
   { used, reserved, estimate }: Held,
-  outcome: BudgetStatus['outcome'],
-): Omit<BudgetStatus, 'settle'> {
+  outcome: 'refused' | 'unavailable',
+): BudgetStatus {
+  meter.count(outcome)
   const { name, unit, limit } = rule
-  return { budget: identity, name, value, unit, limit, used, reserved, estimate, window, outcome }
+  const status = { budget: identity, name, value, unit, limit, used, reserved, estimate, window, outcome }
+  return { ...status, settle: () => undefined }
 }
 
 const warningBit = 1

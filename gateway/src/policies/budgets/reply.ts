@@ -1,3 +1,4 @@
+import type { Clock } from '../../lib/clock.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { BudgetStatus, Exchange } from '../../pipeline/exchange.ts'
@@ -46,12 +47,12 @@ export function refuseUnavailable(exchange: Exchange, name: string): Reply {
 export const warningHeader = 'x-budget-warning'
 
 /** Formats the warning header; undefined without a warning. */
-export function formatWarnings(statuses: readonly BudgetStatus[], now: number): string | undefined {
+export function formatWarnings(statuses: readonly BudgetStatus[], clock: Clock): string | undefined {
   let text: string | undefined
   for (const { name, outcome, used, limit, window } of statuses) {
     if (outcome !== 'warned' && outcome !== 'audited') continue
     const share = Math.floor((used / limit) * 1_000) / 1_000
-    const warning = `"${name}";used=${share};reset=${Math.max(0, Math.ceil((window.end - now) / 1_000))}`
+    const warning = `"${name}";used=${share};reset=${Math.max(0, Math.ceil((window.end - clock.now()) / 1_000))}`
     text = text === undefined ? warning : `${text}, ${warning}`
   }
   return text
