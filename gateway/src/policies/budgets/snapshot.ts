@@ -42,7 +42,7 @@ export type BudgetQuery = {
 export type BudgetPage = {
   observedAt: number
   budgets: BudgetState[]
-  /** Undefined on the last page. */
+  /** Opaque; undefined on the last page. */
   nextCursor: string | undefined
 }
 
@@ -72,13 +72,14 @@ export async function readBudgets(
     budgets.map((budget) => [budget.identity, { budget, windowAt: createWindows(budget.rule.window) }]),
   )
   const page: Entry[] = []
+  const after = query.cursor === undefined ? undefined : Buffer.from(query.cursor, 'base64url').toString()
   const seen = new Set<string>()
 
   function add(entry: Entry): void {
     const { budget, value, order } = entry
     if (query.budget !== undefined && budget.rule.name !== query.budget) return
     if (query.value !== undefined && value !== query.value) return
-    if (query.cursor !== undefined && order <= query.cursor) return
+    if (after !== undefined && order <= after) return
     // One more than the page has, to find whether there is a next one.
     if (page.length > query.limit && order >= (page.at(-1)?.order ?? '')) return
     page.push(entry)
@@ -108,7 +109,7 @@ export async function readBudgets(
   return {
     observedAt: now,
     budgets: shown.map(stateOf),
-    nextCursor: hasNext ? shown.at(-1)?.order : undefined,
+    nextCursor: hasNext ? Buffer.from(shown.at(-1)?.order ?? '').toString('base64url') : undefined,
   }
 }
 
