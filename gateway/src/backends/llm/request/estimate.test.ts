@@ -11,7 +11,11 @@ const prices: Prices = (provider, models, { inputTokens, outputTokens }) =>
 /** Estimate of a call at the time of the policies, which precede the backend. */
 async function estimateOf(request: FixtureCall, model = 'gpt-test'): Promise<CallEstimate | undefined> {
   const gateway = fixtureGateway(
-    { models: [{ name: '*', provider: 'openai', params: { apiKey: 'k', baseUrl: 'http://provider.test/v1' } }] },
+    {
+      models: [
+        { name: '*', provider: 'openai', params: { apiKey: 'k', baseUrl: 'http://provider.test/v1' } },
+      ],
+    },
     () => {
       throw new Error('no call expected')
     },
