@@ -1,5 +1,6 @@
 import type { OpenApiPart } from '../resources/api/openapi-part.ts'
 import { budgetsOpenApi } from './budgets.ts'
+import { keysOpenApi } from './keys/openapi.ts'
 import { limitsOpenApi } from './limits.ts'
 import { logsOpenApi } from './logs/openapi.ts'
 import { requestsOpenApi } from './requests.ts'
@@ -7,6 +8,7 @@ import { usageOpenApi } from './usage.ts'
 
 /** OpenAPI of the endpoints of the admin API beside the config resource API. */
 export const openApiParts: readonly OpenApiPart[] = [
+  keysOpenApi,
   limitsOpenApi,
   budgetsOpenApi,
   logsOpenApi,

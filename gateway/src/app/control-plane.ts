@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { createAdminApi } from '../admin/api.ts'
 import { budgetEndpoints } from '../admin/budgets.ts'
+import { keyEndpoints } from '../admin/keys/keys.ts'
 import { limitsEndpoint } from '../admin/limits.ts'
 import { openApiParts } from '../admin/openapi-parts.ts'
 import type { ConfigVersions } from '../config/live/config-versions.ts'
@@ -55,6 +56,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
   const { clock, dataPlane } = options
   const resources = await openConfigResources(options)
   const workQueue = createWorkQueue(clock)
+  const yieldPoint = createYieldPoint(clock)
   const configApi = createConfigApi({
     workQueue,
     resources,
@@ -66,13 +68,28 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     version,
     openApiParts,
     newRequestId: randomUUID,
+    randomBytes,
     log,
     flushLog: log.flush,
-    yieldPoint: createYieldPoint(clock),
+    yieldPoint,
   })
   const logApi = createLogApi(settings, clock, log)
+  const keys = keyEndpoints({
+    resources,
+    clock,
+    yieldPoint,
+    randomBytes,
+    newRequestId: randomUUID,
+    flushLog: log.flush,
+    ledger: logApi.queries,
+  })
   const api = createAdminApi({
-    endpoints: [limitsEndpoint(dataPlane.limits), ...budgetEndpoints(dataPlane.budgets), ...logApi.endpoints],
+    endpoints: [
+      ...keys,
+      limitsEndpoint(dataPlane.limits),
+      ...budgetEndpoints(dataPlane.budgets),
+      ...logApi.endpoints,
+    ],
     next: configApi,
     workQueue,
     log,

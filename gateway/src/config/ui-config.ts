@@ -26,6 +26,7 @@ export type UiConfig = Infer<typeof uiSchema>
 export const uiPaths: readonly string[] = [
   '/ui',
   '/api/config',
+  '/api/keys',
   '/api/limits',
   '/api/requests',
   '/api/budgets',

@@ -214,6 +214,8 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       ]) {
         const update = await api.ask('PUT', `/llm.apiKey/${id}`, { value })
         expect(update).toMatchObject({ status, body: expect.stringContaining(words) })
+        // On create, the gateway generates the missing key.
+        if (!('key' in value || 'keyHash' in value)) continue
         const create = await api.ask('PUT', '/llm.apiKey', { resources: [{ value }] })
         expect(create).toMatchObject({ status, body: expect.stringContaining(words) })
       }

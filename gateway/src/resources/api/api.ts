@@ -5,6 +5,7 @@ import type { Reply } from '../../net/http-client/send.ts'
 import { type Refusal, refusal } from '../change/change.ts'
 import { effectiveConfig } from '../effective.ts'
 import { findKind } from '../kinds.ts'
+import { generateKeys, withGeneratedKeys } from './generated-keys.ts'
 import { respondToHistory } from './history.ts'
 import { openApiDocument } from './openapi.ts'
 import { readRequestTarget } from './path.ts'
@@ -133,10 +134,11 @@ async function respondToKind(path: KindPath, request: ApiRequest, options: ApiOp
   if (read.kind === 'refused') return refuse(read, request)
   const ifMatch = firstHeader(request.headers, 'if-match')
   if (ifMatch !== undefined && !isItem) return refuse(unsupportedIfMatch, request)
-  const change = { change: read.change, dryRun: query.dryRun, ifMatch }
+  const generation = generateKeys(read.change, options.randomBytes)
+  const change = { change: generation.change, dryRun: query.dryRun, ifMatch }
   const outcome = await resources.change(change, requesterOf(request))
   await options.flushLog()
-  return changeReply(outcome, { isItem, query }, request)
+  return changeReply(withGeneratedKeys(outcome, generation, query), { isItem, query }, request)
 }
 
 const unsupportedIfMatch = refusal(400, 'if-match is for changes of a single record')

@@ -3,6 +3,7 @@ import type { WorkQueue } from '../../lib/scheduling/work-queue.ts'
 import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { Body } from '../../net/http/body.ts'
 import type { Headers } from '../../net/http/headers.ts'
+import type { RandomBytes } from '../../policies/api-key/new-key.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Allowances } from '../change/restrictions.ts'
 import type { Expand } from '../hybrid/record.ts'
@@ -38,6 +39,8 @@ export type ApiOptions = {
   readonly openApiParts: readonly OpenApiPart[]
   /** A new id for a change, returned in `x-request-id`. */
   readonly newRequestId: () => string
+  /** Source of generated keys. */
+  readonly randomBytes: RandomBytes
   readonly log: Log
   /** Flushes the log: the audit line of a change, or of a read of secrets, is written before the response. */
   readonly flushLog: () => Promise<void>

@@ -2,11 +2,22 @@ import { isJsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { nameIn } from '../hybrid/record.ts'
 import { findKind, isKeyPolicy, type Kind, singletonName } from '../kinds.ts'
 
+/** A new secret of a key. The id of its record stays, and with it usage, budgets and limits. */
+export type Rotation = {
+  /** Hash of the new secret. */
+  readonly keyHash: string
+  /** Time for which earlier secrets stay valid, in milliseconds; 0 ends them at once. */
+  readonly overlapMs: number
+  /** Time of the request, in milliseconds since the epoch. */
+  readonly nowMs: number
+}
+
 /** A change of records of one kind. `id` is an address: the id or, of a named record, the name. */
 export type KindChange =
   | { readonly op: 'upsert'; readonly kind: Kind; readonly values: readonly JsonValue[] }
   | { readonly op: 'replace'; readonly kind: Kind; readonly id: string; readonly value: JsonValue }
   | { readonly op: 'remove'; readonly kind: Kind; readonly id: string }
+  | { readonly op: 'rotate'; readonly kind: Kind; readonly id: string; readonly rotation: Rotation }
 
 /** A requested change. */
 export type Change =
@@ -102,9 +113,21 @@ function readKeyDraft({ name }: Kind, sent: JsonValue): Draft | Refusal {
   if (metadata !== undefined && Object.hasOwn(metadata, 'id')) {
     return refusal(400, `${name} resources must not include value.metadata.id`)
   }
+  const reserved = Object.keys(metadata ?? {}).find(isReserved)
+  if (reserved !== undefined) {
+    const field = reserved.slice(0, 200)
+    return refusal(400, `${name} metadata field ${field} uses the reserved ${reservedPrefix} prefix`)
+  }
   // Decisions 5: an empty key is a mistake in the request, not in the configuration.
   if (sent['key'] === '') return refusal(400, `${name} resources must not have an empty key`)
   return { kind: 'draft', name: '', value: sent }
+}
+
+/** Metadata that agentgateway writes itself; its UI sends the hint. */
+const reservedPrefix = 'agentgateway.dev/'
+
+function isReserved(field: string): boolean {
+  return field.startsWith(reservedPrefix) && field !== `${reservedPrefix}keyHint`
 }
 
 function readPolicyDraft(kind: Kind, sent: JsonValue, name: string | undefined): Draft | Refusal {

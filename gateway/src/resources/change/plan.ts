@@ -1,4 +1,5 @@
-import type { JsonValue } from '../../lib/json/json.ts'
+import type { JsonObject, JsonValue } from '../../lib/json/json.ts'
+import type { ApiKeyRecord } from '../../policies/api-key/record.ts'
 import { missingKeyPolicy } from '../hybrid/overlay.ts'
 import { isKeyPolicy, isSingleton, type Kind, policyFields } from '../kinds.ts'
 import {
@@ -17,6 +18,7 @@ import {
 } from './change.ts'
 import { namedId, readUuid } from './identity.ts'
 import { preconditionFails } from './precondition.ts'
+import { type RotatedFields, rotatedFields, rotatedValue } from './rotate.ts'
 
 /**
  * A stored record as far as plans depend on it. Keys and unreadable records have no name, records of the file
@@ -30,6 +32,12 @@ export type ExistingRecord = {
 
 /** A virtual key to store. */
 export type KeyDraft = { readonly kind: Kind; readonly id: string; readonly value: JsonValue }
+
+export type ExistingKey = {
+  readonly kind: 'key'
+  readonly record: ApiKeyRecord
+  readonly value: JsonObject
+}
 
 /**
  * Records and rules of one mode: the configuration file, or the database over the file. Created for each
@@ -53,6 +61,8 @@ export type PlanState<R extends ExistingRecord> = {
   refuseNamed(kind: Kind, draft: Draft): Refusal | undefined
   /** Mistakes in a key, and conflicts with other keys, those of the request included. */
   refuseKey(key: KeyDraft, existing: R | undefined): Refusal | undefined
+  /** The record of an existing key, with references to the environment expanded, and its value as stored. */
+  readKey(existing: R): ExistingKey | Refusal
   hasKeyPolicy(): boolean
   /** Whether keys exist that require this key policy. */
   isKeyPolicyRequired(kind: Kind, name: string): boolean
@@ -65,6 +75,8 @@ export type PlannedPut<R extends ExistingRecord> = {
   readonly draft: Draft
   /** The record to replace; it may have another name. */
   readonly existing: R | undefined
+  /** Fields that a rotation changes; a file retains the text of the others. */
+  readonly rotated?: RotatedFields | undefined
 }
 export type PlannedRemove<R extends ExistingRecord> = {
   readonly op: 'remove'
@@ -99,6 +111,8 @@ export function* planSteps<R extends ExistingRecord>(
       return planRemove(change, request, state)
     case 'import':
       return yield* planImport(change, state)
+    case 'rotate':
+      return planRotate(change, request, state)
     case 'revert':
       return yield* planRevert(change, request, state)
   }
@@ -215,6 +229,25 @@ function* planImport<R extends ExistingRecord>(
     changes.push({ op: 'put', kind, id, draft, existing })
   }
   return { kind: 'planned', changes }
+}
+
+function planRotate<R extends ExistingRecord>(
+  { kind, id: address, rotation }: Change & { op: 'rotate' },
+  { ifMatch }: ChangeRequest,
+  state: PlanState<R>,
+): Plan<R> | Refusal {
+  const existing = state.find(kind, address)
+  if (existing === undefined) return state.refuseMissing(kind, address)
+  const failed = preconditionFails(ifMatch, existing.revision)
+  if (failed) return failed
+  const key = state.readKey(existing)
+  if (key.kind === 'refused') return key
+  const rotated = rotatedFields(key.record, rotation)
+  if (rotated.kind === 'refused') return rotated
+  const { id } = existing
+  const draft: Draft = { kind: 'draft', name: '', value: rotatedValue(key.value, rotated) }
+  const refused = state.refuseKey({ kind, id, value: draft.value }, existing)
+  return refused ?? { kind: 'planned', changes: [{ op: 'put', kind, id, draft, existing, rotated }] }
 }
 
 function* planRevert<R extends ExistingRecord>(

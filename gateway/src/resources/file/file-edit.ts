@@ -12,6 +12,7 @@ import {
   type ChangeRequest,
   type KindChange,
   type Refusal,
+  type Rotation,
   refusal,
 } from '../change/change.ts'
 import { type Plan, planSteps } from '../change/plan.ts'
@@ -35,6 +36,7 @@ export type PlainChange =
   | { readonly op: 'upsert'; readonly kind: string; readonly values: readonly JsonValue[] }
   | { readonly op: 'replace'; readonly kind: string; readonly id: string; readonly value: JsonValue }
   | { readonly op: 'remove'; readonly kind: string; readonly id: string }
+  | { readonly op: 'rotate'; readonly kind: string; readonly id: string; readonly rotation: Rotation }
 
 export type FileEdit =
   | Refusal

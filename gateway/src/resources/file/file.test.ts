@@ -63,7 +63,12 @@ describe('a virtual key', () => {
   })
 
   it.each([
-    [{}, 500, 'data did not match any variant of untagged enum LocalAPIKey'],
+    [{ keyHash: 'x' }, 500, 'data did not match any variant of untagged enum LocalAPIKey'],
+    [
+      { key: 'k', metadata: { 'agentgateway.dev/id': 'x' } },
+      400,
+      'llm.apiKey metadata field agentgateway.dev/id uses the reserved agentgateway.dev/ prefix',
+    ],
     [{ key: 'k', metadata: { id: 'x' } }, 400, 'llm.apiKey resources must not include value.metadata.id'],
     [{ key: '' }, 400, 'empty'],
   ])('%j is refused', async (value, status, message) => {

@@ -1,13 +1,15 @@
 import type { ConfigTree } from '../../config/load/validate.ts'
-import { type ApiKeyRecord, apiKeyRecordSchema, recordDigest } from '../../policies/api-key/record.ts'
+import type { JsonObject } from '../../lib/json/json.ts'
+import { type ApiKeyRecord, allDigests, apiKeyRecordSchema } from '../../policies/api-key/record.ts'
 import { check } from '../../schema/check.ts'
 import { valueAt } from '../../schema/path.ts'
 import { type Draft, notFound, putCreates, type Refusal, refusal } from '../change/change.ts'
+import { fileKeyId, fileKeys, findFileKeys, keysPath } from '../change/file-keys.ts'
 import { namedId, readUuid } from '../change/identity.ts'
-import type { ExistingRecord, KeyDraft, PlanState } from '../change/plan.ts'
+import type { ExistingKey, ExistingRecord, KeyDraft, PlanState } from '../change/plan.ts'
 import { hasKeyPolicy, isTree } from '../hybrid/overlay.ts'
 import { keyIssues, keyItem, nameIn } from '../hybrid/record.ts'
-import { findKind, freshSection, isSingleton, type Kind, policyFields, singletonName } from '../kinds.ts'
+import { freshSection, isSingleton, type Kind, policyFields, singletonName } from '../kinds.ts'
 
 /** A record of the file, with its path in the document. */
 export type FileRecord = ExistingRecord & { readonly path: readonly (string | number)[] }
@@ -38,8 +40,9 @@ export function createFilePlanState(file: ConfigTree, ids: readonly string[]): P
       digests ??= keyDigests(file)
       return refuseKey({ id, value }, existing, digests)
     },
+    readKey: ({ id, path }) => readKey(id, valueAt(file, path), file),
     hasKeyPolicy: () => hasKeyPolicy(file),
-    isKeyPolicyRequired: () => keysOf(file).length > 0,
+    isKeyPolicyRequired: () => fileKeys(file).length > 0,
   }
 }
 
@@ -86,16 +89,19 @@ function findNamed(kind: Kind, file: ConfigTree, matches: (name: string) => bool
   }
 }
 
-/** Keys of the file are identified by `metadata.id`. */
+/** Keys of the file are identified by `metadata.id`, else by the id derived from the key. */
 function findKey(address: string, file: ConfigTree): FileRecord | undefined {
-  const uuid = readUuid(address) ?? address
-  for (const [index, key] of keysOf(file).entries()) {
-    const id = valueAt(key, ['metadata', 'id'])
-    if (typeof id === 'string' && (readUuid(id) ?? id) === uuid) {
-      return { id, name: undefined, revision: undefined, path: [...keysPath, index] }
-    }
-  }
-  return undefined
+  const [index] = findFileKeys(address, file)
+  if (index === undefined) return undefined
+  const id = fileKeyId(fileKeys(file)[index]) ?? address
+  return { id, name: undefined, revision: undefined, path: [...keysPath, index] }
+}
+
+function readKey(id: string, value: unknown, file: ConfigTree): ExistingKey | Refusal {
+  if (!isKeyRecord(value)) return refusal(409, 'the key in the file has mistakes; correct them by hand first')
+  if (findFileKeys(id, file).length > 1) return refusal(409, 'the file has several keys with this id')
+  // The guard: the configuration is parsed from YAML, with references expanded.
+  return { kind: 'key', record: value, value: value as unknown as JsonObject }
 }
 
 function refuseNamed(kind: Kind, { value }: Draft, file: ConfigTree): Refusal | undefined {
@@ -126,33 +132,23 @@ function refuseKey(
 ): Refusal | undefined {
   const issues = keyIssues(value)
   if (issues.length > 0) return refusal(500, issues.join('\n'))
-  const digest = digestOf(keyItem(id, value))
-  if (digest === undefined) return undefined
-  const owner = digests.get(digest)
-  if (owner !== undefined && (owner === 'request' || owner !== existing?.path.at(-1))) {
-    return refusal(409, 'the same key exists already')
+  const item = keyItem(id, value)
+  for (const digest of item === undefined ? [] : allDigests(item)) {
+    const owner = digests.get(digest)
+    if (owner !== undefined && (owner === 'request' || owner !== existing?.path.at(-1))) {
+      return refusal(409, 'the same key exists already')
+    }
+    digests.set(digest, 'request')
   }
-  digests.set(digest, 'request')
   return undefined
-}
-
-function digestOf(item: ApiKeyRecord | undefined): string | undefined {
-  return item === undefined ? undefined : recordDigest(item)
 }
 
 function keyDigests(file: ConfigTree): KeyDigests {
   const digests: KeyDigests = new Map()
-  for (const [index, key] of keysOf(file).entries()) {
-    const digest = isKeyRecord(key) ? recordDigest(key) : undefined
-    if (digest !== undefined) digests.set(digest, index)
+  for (const [index, key] of fileKeys(file).entries()) {
+    if (isKeyRecord(key)) for (const digest of allDigests(key)) digests.set(digest, index)
   }
   return digests
-}
-
-const keysPath = findKind('llm.apiKey')?.placement.path ?? []
-
-function keysOf(file: ConfigTree): readonly unknown[] {
-  return asList(valueAt(file, keysPath))
 }
 
 function asList(value: unknown): readonly unknown[] {

@@ -5,6 +5,7 @@ import { valueAt } from '../../schema/path.ts'
 import type { Draft, Envelope } from '../change/change.ts'
 import { withId } from '../change/key-id.ts'
 import type { Plan, PlannedPut, PlannedRemove } from '../change/plan.ts'
+import type { RotatedFields } from '../change/rotate.ts'
 import { isTree } from '../hybrid/overlay.ts'
 import { freshSection, isKeyPolicy, type Kind } from '../kinds.ts'
 import type { FileRecord } from './plan-state.ts'
@@ -60,6 +61,7 @@ function putEdits(put: PlannedPut<FileRecord>, file: ConfigTree, created: Set<st
   const { kind, draft, existing } = put
   const { placement } = kind
   const section = sectionEdits(placement.path[0] ?? '', file, created)
+  if (put.rotated !== undefined && existing !== undefined) return rotationEdits(put.rotated, existing, file)
   switch (placement.kind) {
     case 'list':
     case 'keys': {
@@ -87,6 +89,24 @@ function putEdits(put: PlannedPut<FileRecord>, file: ConfigTree, created: Set<st
       ]
     }
   }
+}
+
+/** Replaces the secret only: the other members retain their text. An id that was derived becomes explicit. */
+function rotationEdits(
+  { keyHash, previousKeys }: RotatedFields,
+  { id, path }: FileRecord,
+  file: ConfigTree,
+): YamlEdit[] {
+  const item = valueAt(file, path)
+  const edits: YamlEdit[] = [{ op: 'set', path: [...path, 'keyHash'], value: keyHash }]
+  if (isTree(item) && item['key'] !== undefined) edits.push({ op: 'remove', path: [...path, 'key'] })
+  if (valueAt(item, ['metadata', 'id']) !== id)
+    edits.push({ op: 'set', path: [...path, 'metadata', 'id'], value: id })
+  if (previousKeys !== undefined)
+    edits.push({ op: 'set', path: [...path, 'previousKeys'], value: previousKeys })
+  else if (isTree(item) && item['previousKeys'] !== undefined)
+    edits.push({ op: 'remove', path: [...path, 'previousKeys'] })
+  return edits
 }
 
 /** Edits that create a missing section. */

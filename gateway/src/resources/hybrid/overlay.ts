@@ -1,6 +1,6 @@
 import type { ConfigTree } from '../../config/load/validate.ts'
 import { lookUp } from '../../lib/bucket-map.ts'
-import { type ApiKeyRecord, recordDigest } from '../../policies/api-key/record.ts'
+import { type ApiKeyRecord, allDigests } from '../../policies/api-key/record.ts'
 import { valueAt } from '../../schema/path.ts'
 import { findKind, freshSection, type Kind } from '../kinds.ts'
 import { type NamedRecord, nameIn } from './record.ts'
@@ -92,8 +92,7 @@ export function fileKeyDigests(file: ConfigTree): ReadonlySet<string> {
   if (cached !== undefined) return cached
   const digests = new Set<string>()
   for (const key of keys) {
-    const digest = isKeyRecord(key) ? recordDigest(key) : undefined
-    if (digest !== undefined) digests.add(digest)
+    if (isKeyRecord(key)) for (const digest of allDigests(key)) digests.add(digest)
   }
   digestsOfLists.set(keys, digests)
   return digests

@@ -1,9 +1,10 @@
 import type { ConfigTree } from '../../config/load/validate.ts'
 import { lookUp } from '../../lib/bucket-map.ts'
 import type { JsonObject, JsonValue } from '../../lib/json/json.ts'
-import { recordDigest } from '../../policies/api-key/record.ts'
+import { allDigests } from '../../policies/api-key/record.ts'
 import { valueAt } from '../../schema/path.ts'
 import { type Draft, labelOf, notFound, putCreates, type Refusal, refusal } from '../change/change.ts'
+import { findFileKeys } from '../change/file-keys.ts'
 import { namedId, readUuid } from '../change/identity.ts'
 import type { ExistingRecord, KeyDraft, Plan, PlanState } from '../change/plan.ts'
 import { isKeyPolicy, type Kind, policyFields } from '../kinds.ts'
@@ -58,6 +59,11 @@ export function createHybridPlanState(input: HybridPlanInput): PlanState<Existin
         : notFound(kind, address),
     refuseNamed: (kind, draft) => refuseNamed(kind, draft, input),
     refuseKey: (key) => refuseKey(key, input, requestDigests),
+    readKey({ id }) {
+      const key = lookUp(index.keysById, id)
+      if (key === undefined) return refusal(404, 'the key does not exist')
+      return { kind: 'key', record: key.item, value: storedKey(key) }
+    },
     hasKeyPolicy: () => hasKeyPolicy(file) || index.ordered.some(({ kind, name }) => isKeyPolicy(kind, name)),
     isKeyPolicyRequired: (kind, name) => index.keyItems.length > 0 && !fileDefines(file, kind, name),
   }
@@ -161,15 +167,15 @@ function refuseKey(
   const issues = keyIssues(expanded)
   if (issues.length > 0) return refusal(422, issues.join('\n'))
   const item = keyItem(id, expanded)
-  const digest = item && recordDigest(item)
-  if (digest === undefined) return undefined
-  const owner = lookUp(index.keysByDigest, digest)
-  if (fileKeyDigests(file).has(digest)) return refusal(409, 'the same key is in the file already')
-  if (owner !== undefined && owner.id !== id) {
-    return refusal(409, `the same key exists already: ${labelOf(kind, owner.id)}`)
+  for (const digest of item === undefined ? [] : allDigests(item)) {
+    const owner = lookUp(index.keysByDigest, digest)
+    if (fileKeyDigests(file).has(digest)) return refusal(409, 'the same key is in the file already')
+    if (owner !== undefined && owner.id !== id) {
+      return refusal(409, `the same key exists already: ${labelOf(kind, owner.id)}`)
+    }
+    if (requestDigests.has(digest)) return refusal(409, 'the same key is in this request more than once')
+    requestDigests.add(digest)
   }
-  if (requestDigests.has(digest)) return refusal(409, 'the same key is in this request more than once')
-  requestDigests.add(digest)
   return undefined
 }
 
@@ -180,6 +186,7 @@ function refuseMissingVariables(value: JsonValue, expand: Expand): Refusal | und
 }
 
 function isInFile(kind: Kind, address: string, file: ConfigTree): boolean {
+  if (kind.placement.kind === 'keys') return findFileKeys(address, file).length > 0
   if (fileDefines(file, kind, address)) return true
   const id = readUuid(address)
   if (id === undefined) return false

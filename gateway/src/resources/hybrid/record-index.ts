@@ -1,6 +1,6 @@
 import { type BucketMap, bucketMap, lookUp, withEntries } from '../../lib/bucket-map.ts'
 import { runToCompletion } from '../../lib/scheduling/yielding.ts'
-import type { ApiKeyRecord } from '../../policies/api-key/record.ts'
+import { type ApiKeyRecord, allDigests } from '../../policies/api-key/record.ts'
 import { findKind, type Kind } from '../kinds.ts'
 import type { StoreDelta, StoredResource } from '../stores/store.ts'
 import {
@@ -228,7 +228,7 @@ function retainUnchanged(index: RecordIndex, { changed, generation }: StoreDelta
     ordered: index.ordered,
     keyItems: keys.map(({ item }) => item),
     keysById: bucketMap(keys.map((key) => [key.id, key])),
-    keysByDigest: bucketMap(keys.map((key) => [key.digest, key])),
+    keysByDigest: bucketMap(keys.flatMap((key) => digestsOf(key).map((digest) => [digest, key] as const))),
     problems: new Map(),
   }
 }
@@ -253,10 +253,11 @@ function withKeys(index: RecordIndex, all: readonly KeyChange[]): RecordIndex {
   const before = changes.map(({ id }) => lookUp(index.keysById, id))
   const digests = new Map<string, KeyRecord | undefined>()
   for (const record of before) {
-    if (record !== undefined && lookUp(index.keysByDigest, record.digest) === record)
-      digests.set(record.digest, undefined)
+    for (const digest of record === undefined ? [] : digestsOf(record))
+      if (lookUp(index.keysByDigest, digest) === record) digests.set(digest, undefined)
   }
-  for (const { record } of changes) if (record !== undefined) digests.set(record.digest, record)
+  for (const { record } of changes)
+    for (const digest of record === undefined ? [] : digestsOf(record)) digests.set(digest, record)
   return {
     ...index,
     keyItems:
@@ -267,6 +268,11 @@ function withKeys(index: RecordIndex, all: readonly KeyChange[]): RecordIndex {
     ),
     keysByDigest: withEntries(index.keysByDigest, digests),
   }
+}
+
+/** Digests of a key and of its earlier keys. */
+function digestsOf({ digest, item }: KeyRecord): readonly string[] {
+  return item.previousKeys === undefined ? [digest] : allDigests(item)
 }
 
 function rebuildItems(

@@ -1,0 +1,62 @@
+import { parseDuration } from '../../lib/duration.ts'
+import type { JsonValue } from '../../lib/json/json.ts'
+import { firstHeader } from '../../net/http/headers.ts'
+import { createNewKey } from '../../policies/api-key/new-key.ts'
+import { digestOf, keyHashOf } from '../../policies/api-key/record.ts'
+import { json } from '../../resources/api/replies.ts'
+import { requesterOf } from '../../resources/api/request.ts'
+import { type Refusal, refusal } from '../../resources/change/change.ts'
+import type { AdminCall, AdminResult } from '../api.ts'
+import { keyKind } from './key-view.ts'
+import type { KeysOptions } from './keys-options.ts'
+
+const dayMs = 86_400_000
+const defaultOverlapMs = dayMs
+const longestOverlapMs = 365 * dayMs
+
+/** Replaces the secret of a key. The response alone contains the new one. */
+export async function rotateKey(call: AdminCall, options: KeysOptions): Promise<AdminResult> {
+  const { request, parameters } = call
+  const { resources, clock, randomBytes, newRequestId, flushLog } = options
+  const body = await call.readJson()
+  if (body.kind === 'refused') return body
+  const { overlap, ...others } = body.value
+  const [stray] = Object.keys(others)
+  if (stray !== undefined) return refusal(400, `unknown member ${stray.slice(0, 100)}: known is overlap`)
+  const read = readOverlap(overlap)
+  if (read.kind === 'refused') return read
+  const key = createNewKey(randomBytes)
+  const rotation = { keyHash: keyHashOf(digestOf(key)), overlapMs: read.overlapMs, nowMs: clock.now() }
+  const requestId = newRequestId()
+  const outcome = await resources.change(
+    {
+      change: { op: 'rotate', kind: keyKind(), id: parameters.get('id') ?? '', rotation },
+      dryRun: false,
+      ifMatch: firstHeader(request.headers, 'if-match'),
+    },
+    requesterOf({ ...request, requestId }),
+  )
+  await flushLog()
+  if (outcome.kind === 'refused') return outcome
+  const [envelope] = outcome.kind === 'stored' ? outcome.resources : []
+  if (envelope === undefined) return refusal(500, 'internal error')
+  const { id, revision } = envelope
+  const previousKeysExpireAt =
+    read.overlapMs === 0 ? undefined : new Date(rotation.nowMs + read.overlapMs).toISOString()
+  const headers = {
+    'x-request-id': requestId,
+    ...(revision === undefined ? {} : { etag: `"${revision}"` }),
+  }
+  return { kind: 'reply', reply: json(200, { id, key, previousKeysExpireAt, revision }, headers) }
+}
+
+function readOverlap(
+  sent: JsonValue | undefined,
+): { readonly kind: 'overlap'; readonly overlapMs: number } | Refusal {
+  if (sent === undefined) return { kind: 'overlap', overlapMs: defaultOverlapMs }
+  const overlapMs =
+    sent === 0 || sent === '0' ? 0 : typeof sent === 'string' ? parseDuration(sent) : undefined
+  if (overlapMs === undefined || overlapMs > longestOverlapMs)
+    return refusal(400, 'overlap must be a duration from 0 to 365d, such as "24h"')
+  return { kind: 'overlap', overlapMs }
+}
