@@ -109,6 +109,7 @@ export function createLedgerSender(options: LedgerSenderOptions): LedgerSender {
   }
 }
 
-function hasDetails({ details: { explanation, request, response } }: LedgerEntry): boolean {
+/** Whether an entry has parts that are dropped first. */
+export function hasDetails({ details: { explanation, request, response } }: LedgerEntry): boolean {
   return explanation !== undefined || request !== undefined || response !== undefined
 }

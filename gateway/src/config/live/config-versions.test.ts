@@ -7,6 +7,10 @@ const texts: Record<string, Config> = {
   same: { config: { adminAddr: '127.0.0.1:1' }, llm: { models: [] } },
   admin: { config: { adminAddr: '127.0.0.1:2' }, llm: { models: [] } },
   logged: { config: { adminAddr: '127.0.0.1:1', logging: { level: 'warn' } }, llm: { models: [] } },
+  recorded: {
+    config: { adminAddr: '127.0.0.1:1', logging: { level: 'warn', database: { payloads: true } } },
+    llm: { models: [] },
+  },
   priced: {
     config: { adminAddr: '127.0.0.1:1', modelCatalog: [{ inline: {} }] },
     llm: { models: [] },
@@ -45,6 +49,15 @@ it('applies model prices and the log level without a restart, and removes them',
   expect(file.accept(logged)).toBe(false)
   const back = await file.load('same')
   expect(back.config).toEqual({ adminAddr: '127.0.0.1:1' })
+})
+
+it('retains the settings of the ledger, and reports that a restart is needed', async () => {
+  const file = source()
+  const recorded = await file.load('recorded')
+  expect(recorded.config).toEqual(texts['logged']?.config)
+  expect(file.accept(recorded)).toBe(true)
+  const logged = await file.load('logged')
+  expect(file.accept(logged)).toBe(true)
 })
 
 it('rejects a configuration that was not loaded last', async () => {

@@ -27,22 +27,21 @@ export type ConfigVersions = {
   accept(config: Config): boolean
 }
 
-/** Settings of `config` that a reload applies. All others are read at start. */
-const reloadable = ['logging', 'modelCatalog'] as const
-
 export function createConfigVersions({ first, yieldPoint }: ConfigVersionsOptions): ConfigVersions {
   const started = first.config ?? {}
   let current = { written: first, config: first }
   let loaded = current
 
   function withStarted(written: Config): Config {
-    const { logging, modelCatalog } = written.config ?? {}
-    if (logging === started.logging && modelCatalog === started.modelCatalog)
+    const { logging: { level } = {}, modelCatalog } = written.config ?? {}
+    if (level === started.logging?.level && modelCatalog === started.modelCatalog)
       return { ...written, config: first.config }
-    const { logging: _logging, modelCatalog: _modelCatalog, ...fixed } = started
+    const fixed = withoutReloadable(started)
+    const logging = { ...fixed.logging, ...(level && { level }) }
+    const hasLogging = started.logging !== undefined || level !== undefined
     return {
       ...written,
-      config: { ...fixed, ...(logging && { logging }), ...(modelCatalog && { modelCatalog }) },
+      config: { ...fixed, ...(hasLogging && { logging }), ...(modelCatalog && { modelCatalog }) },
     }
   }
 
@@ -64,12 +63,23 @@ export function createConfigVersions({ first, yieldPoint }: ConfigVersionsOption
   }
 }
 
+type Settings = NonNullable<Config['config']>
+
+/** Settings that are read at start: all but `logging.level` and `modelCatalog`. */
+function withoutReloadable({ modelCatalog: _, logging = {}, ...fixed }: Settings): Settings {
+  const { level: _level, ...read } = logging
+  return Object.keys(read).length === 0 ? fixed : { ...fixed, logging: read }
+}
+
 function needsRestart({ config: previous = {} }: Config, { config: next = {} }: Config): boolean {
-  const before = new Map<string, unknown>(Object.entries(previous))
-  const after = new Map<string, unknown>(Object.entries(next))
-  for (const key of reloadable) {
-    before.delete(key)
-    after.delete(key)
-  }
-  return before.size !== after.size || [...after].some(([key, value]) => before.get(key) !== value)
+  const { logging: before, ...one } = withoutReloadable(previous)
+  const { logging: after, ...other } = withoutReloadable(next)
+  return !hasSameMembers(one, other) || !hasSameMembers(before ?? {}, after ?? {})
+}
+
+/** Compares members by identity: unchanged parts of two versions are the same objects. */
+function hasSameMembers(one: object, other: object): boolean {
+  const before = new Map<string, unknown>(Object.entries(one))
+  const after = Object.entries(other)
+  return before.size === after.length && after.every(([key, value]) => before.get(key) === value)
 }

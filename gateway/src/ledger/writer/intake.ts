@@ -1,7 +1,6 @@
 import { messageOf } from '../../lib/thrown.ts'
 import { type Collapsed, createCollapsed } from '../collapse.ts'
-import type { LedgerEntry } from '../entry.ts'
-import type { LedgerLines } from '../sender.ts'
+import { hasDetails, type LedgerLines } from '../sender.ts'
 import { decodeLines, encodeEntry, encodeSum } from '../wire.ts'
 import type { Journal, StoredPayload } from './journal.ts'
 import type { RecordHead } from './record-format.ts'
@@ -71,13 +70,10 @@ export function createIntake(options: IntakeOptions): Intake {
 
   /** Fill of the fullest limit: 1 is full. */
   function pressure(): number {
-    const inMemory = queue
-      .records()
-      .reduce((sum, { size, isStored }) => (isStored === true ? sum : sum + size), 0)
     return Math.max(
       queue.rows() / limits.rows,
       (journal.bytes() + options.otherBytes()) / limits.spoolBytes,
-      inMemory / limits.memoryBytes,
+      queue.memoryBytes() / limits.memoryBytes,
     )
   }
 
@@ -196,8 +192,4 @@ function withoutDetails({ lines, rows }: LedgerLines, counts: IntakeCounts): Led
     return encodeEntry({ ...record.entry, details: {} })
   })
   return { lines: stripped.join(''), rows: Math.min(rows, stripped.length) }
-}
-
-export function hasDetails({ details: { explanation, request, response } }: LedgerEntry): boolean {
-  return explanation !== undefined || request !== undefined || response !== undefined
 }

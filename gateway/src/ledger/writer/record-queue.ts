@@ -29,15 +29,32 @@ export type RecordQueue = {
   records(): readonly QueuedRecord[]
   /** Lines that wait. */
   rows(): number
-  bytes(): number
+  /** Bytes of records that are in memory only. */
+  memoryBytes(): number
 }
 
 export function createRecordQueue(source: string): RecordQueue {
   let records: QueuedRecord[] = []
+  const fixed = { rows: 0, memoryBytes: 0 }
+  /** Records that grow until they are sealed: few, and not part of `fixed`. */
+  const growing = new Set<QueuedRecord>()
+
+  function count(record: QueuedRecord, sign: 1 | -1): void {
+    if (record.seal !== undefined) {
+      if (sign === 1) growing.add(record)
+      else growing.delete(record)
+      return
+    }
+    fixed.rows += sign * record.rows
+    if (!record.isStored) fixed.memoryBytes += sign * record.size
+  }
 
   return {
     source,
-    push: (record) => void records.push(record),
+    push(record) {
+      records.push(record)
+      count(record, 1)
+    },
     peek(limits) {
       const batch: QueuedRecord[] = []
       let rows = 0
@@ -59,10 +76,13 @@ export function createRecordQueue(source: string): RecordQueue {
       const end = records.findIndex(({ number }) => number > last)
       const confirmed = end < 0 ? records : records.slice(0, end)
       records = end < 0 ? [] : records.slice(end)
-      for (const record of confirmed) record.remove()
+      for (const record of confirmed) {
+        count(record, -1)
+        record.remove()
+      }
     },
     records: () => records,
-    rows: () => records.reduce((sum, record) => sum + record.rows, 0),
-    bytes: () => records.reduce((sum, record) => sum + record.size, 0),
+    rows: () => [...growing].reduce((sum, { rows }) => sum + rows, fixed.rows),
+    memoryBytes: () => fixed.memoryBytes,
   }
 }
