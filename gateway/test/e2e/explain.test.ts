@@ -8,7 +8,7 @@ import { freePorts } from '../support/free-port.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { aliceKey, aliceRecord, chat, openAiModel } from '../support/llm-config.ts'
 import { programTarget } from '../support/mcp-fixtures.ts'
-import { openSession } from '../support/mcp-raw.ts'
+import { initializeMessage, openSession, post } from '../support/mcp-raw.ts'
 import { type MockOpenAi, mockOpenAi, openAiErrors, openAiKey } from '../support/mock-openai.ts'
 import { until } from '../support/wait.ts'
 
@@ -273,6 +273,17 @@ describe('the explanation names the cause of', () => {
           ],
         },
       ],
+    })
+  })
+
+  it('an unreachable MCP target', async () => {
+    const [closed = 0] = await freePorts(1)
+    const targets = [{ name: 'gone', mcp: { host: `http://127.0.0.1:${closed}/mcp` } }]
+    const failing = await startGateway({ config: (await config()).config, mcp: { targets } })
+    const { explanation } = await explained(await post(failing.mcpUrl, initializeMessage), failing)
+    expect(explanation).toMatchObject({
+      cause: expect.stringContaining('gone failed (upstream_connect)'),
+      attempts: [{ target: 'gone', session: 'new', outcome: 'failed', durationMs: expect.any(Number) }],
     })
   })
 

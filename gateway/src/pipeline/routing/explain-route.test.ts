@@ -94,6 +94,14 @@ describe('explainRoute', () => {
     ])
   })
 
+  it('lists each route with another path once', () => {
+    const entries = [
+      route('many', [], match('/v1/models'), match('/v1/files'), match('/v2')),
+      route('all', []),
+    ]
+    expect(explained(entries)).toEqual(['all * prefix /: selected', 'many * prefix /v1/models: failed path'])
+  })
+
   it('lists at most ten, the selected one included', () => {
     const losers = Array.from({ length: 50 }, (_, index) =>
       route(`r${index}`, [], match('/v1/chat', { headers: header(`x-${index}`, '1') })),
