@@ -49,6 +49,7 @@ function request(): Exchange {
       streaming: false,
     },
     costPicodollars: 900_000_000,
+    costStatus: 'exact',
   }
   exchange.llm = { operation, estimate: () => estimate, message: undefined }
   return exchange

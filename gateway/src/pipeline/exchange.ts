@@ -327,8 +327,9 @@ export type BudgetStatus = {
 /** Amounts of a call after its end. */
 export type SettledCall = {
   readonly tokens: number
-  /** Undefined without a price. */
-  readonly picodollars: number | undefined
+  readonly picodollars: number
+  /** False if the amount in dollars is without that of an attempt, which has no price. */
+  readonly isPriced: boolean
 }
 
 /**

@@ -142,6 +142,50 @@ describe.skipIf(postgresMissing !== undefined)('budgets of three gateways on one
     await until('the other gateway refuses', async () => (await askAll(other, 1)) === 0)
   })
 
+  it('agree after an outage in which a gateway is killed', async () => {
+    const openai = await mockOpenAi()
+    openai.behaviour.pauseMs = 5
+    const server = await startPostgres()
+    const limit = 900
+    const config = replica(openai, await server.createDatabase(), {
+      limit: { tokens: limit * tokensPerCall },
+    })
+    const gateways = [
+      await startGateway(config, { mayCrash: true }),
+      await startGateway(config, { mayCrash: true }),
+      await startGateway(config, { mayCrash: true }),
+    ]
+    const clients = gateways.map((gateway) => startClients(gateway, () => true))
+    const [first, ...others] = gateways
+    if (first === undefined) throw new Error('a gateway expected')
+    await until('a part is used', () => openai.seen.length > 200)
+    await server.stop()
+    const beforeOutage = openai.seen.length
+    await delay(1_500)
+    first.child.kill('SIGKILL')
+    await first.exited
+    await server.start()
+    const again = await startGateway(config, { again: first, mayCrash: true })
+    const all = [...clients, startClients(again, () => true)]
+    const live = [...others, again]
+    await until('all gateways refuse', () => all.slice(1).every(({ counts }) => counts.refused > 20), 60_000)
+    const admitted = openai.seen.length
+    const totals = await until(
+      'the replicas agree',
+      async () => {
+        const used = await Promise.all(live.map(usedTokens))
+        return used.every((amount) => amount === used[0]) && used
+      },
+      60_000,
+    )
+    expect(totals[0]).toBeGreaterThanOrEqual(limit * tokensPerCall)
+    // The killed gateway has lost at most its last second.
+    expect(totals[0]).toBeLessThanOrEqual(admitted * tokensPerCall)
+    expect(beforeOutage).toBeLessThan(limit)
+    await Promise.all(live.map((gateway) => gateway.stop()))
+    await Promise.all(all.map(({ running }) => running))
+  })
+
   it('refuse without totals if they fail closed', async () => {
     const openai = await mockOpenAi()
     const proxy = await startPostgresProxy(postgres.port)

@@ -74,6 +74,7 @@ describe('budgets', () => {
       const metrics = await gateway.metrics()
       const labels = { budget: 'llm: team', decision: 'refused' }
       expect(metricValue(metrics, 'tollgate_budget_decisions_total', labels)).toBe(81)
+      expect(await budgetsOf(gateway)).toMatchObject([{ usage: { used: '600', reserved: '0' } }])
       expect(gateway.stdout()).toContain('budgets counted in memory: no database configured')
     },
   )

@@ -63,7 +63,10 @@ function admit({ policy }: World, exchange: Exchange): Reply | undefined {
 
 function end({ policy }: World, exchange: Exchange, tokens: number, picodollars?: number): Exchange {
   if (tokens > 0) exchange.facts.usage = fixtureUsage(tokens)
-  if (exchange.facts.llm) exchange.facts.llm.costPicodollars = picodollars
+  if (exchange.facts.llm) {
+    exchange.facts.llm.costPicodollars = picodollars
+    exchange.facts.llm.costStatus = picodollars === undefined ? 'missing' : 'exact'
+  }
   policy.onEnd?.(exchange)
   return exchange
 }
@@ -243,6 +246,17 @@ describe('budgets', () => {
     expect(world.warnings).toEqual([
       { model: 'gpt-5', message: 'call without a price not charged to budgets in US dollars' },
     ])
+  })
+
+  it('charge the priced attempts of a call, and count those without a price', () => {
+    const world = worldOf([{ ...team, limit: { usd: 1 } }])
+    const exchange = requestOf()
+    admit(world, exchange)
+    exchange.facts.usage = fixtureUsage(10)
+    Object.assign(exchange.facts.llm ?? {}, { costPicodollars: 5, costStatus: 'missing' })
+    world.policy.onEnd?.(exchange)
+    expect(exchange.charges?.[0]?.amount).toBe(5)
+    expect(world.context.decisions.get('llm: team unpriced')).toBe(1)
   })
 
   it('apply the budgets of the virtual key', () => {

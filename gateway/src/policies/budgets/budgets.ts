@@ -91,7 +91,7 @@ function admit(exchange: Exchange, step: Step): Reply | undefined {
   return refusal
 }
 
-const nothing = { tokens: 0, picodollars: 0 } as const
+const nothing = { tokens: 0, picodollars: 0, isPriced: true } as const
 
 function admitToKeys(keys: readonly KeyBudgets[] | undefined, request: Request): Reply | undefined {
   if (keys === undefined) return undefined
@@ -170,12 +170,12 @@ function settle(exchange: Exchange, step: Step): void {
   const { budgets, facts } = exchange
   if (budgets === undefined) return
   const tokens = Math.max(0, Math.ceil(facts.usage?.totalTokens ?? 0))
-  const picodollars = tokens === 0 ? 0 : facts.llm?.costPicodollars
-  const call = { tokens, picodollars }
+  const { costPicodollars: picodollars = 0, costStatus } = facts.llm ?? {}
+  const isPriced = tokens === 0 || costStatus === 'exact' || costStatus === 'estimated'
+  const call = { tokens, picodollars, isPriced }
   for (const status of budgets) {
     const charge = status.settle(call)
-    if (status.unit === 'usd' && picodollars === undefined)
-      step.warnUnpriced(facts.llm?.configuredModel ?? '')
+    if (status.unit === 'usd' && !isPriced) step.warnUnpriced(facts.llm?.configuredModel ?? '')
     if (charge === undefined) continue
     exchange.charges ??= []
     exchange.charges.push(charge)

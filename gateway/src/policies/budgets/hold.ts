@@ -41,14 +41,14 @@ export function holdOf(
     estimate,
     window,
     outcome,
-    settle({ tokens, picodollars }) {
+    settle({ tokens, picodollars, isPriced }) {
       if (isSettled) return undefined
       isSettled = true
-      const amount = rule.unit === 'tokens' ? tokens : (picodollars ?? 0)
+      const amount = rule.unit === 'tokens' ? tokens : picodollars
       if (reference !== undefined) {
         reportLevels(place, accounts.settle(reference, { reserved: estimate, amount, levels }), log)
       }
-      if (tokens > 0 && rule.unit === 'usd' && picodollars === undefined) meter.count('unpriced')
+      if (rule.unit === 'usd' && !isPriced) meter.count('unpriced')
       if (!(amount > 0)) return undefined
       return { budget: identity, value, windowStart: window.start, windowEnd: window.end, amount }
     },

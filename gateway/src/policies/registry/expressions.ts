@@ -22,7 +22,8 @@ export function expressionsOf(policies: PoliciesConfig): WrittenExpression[] {
 
 /** Reports expressions over `request.body` on MCP routes. `where` is the location of the MCP servers. */
 export function checkNoBody(policies: PoliciesConfig, where: string, report: ReportIssue): void {
-  for (const { source, path } of expressionsOf(policies)) {
+  // Budgets apply to LLM requests only.
+  for (const { source, path } of expressionsOf({ ...policies, budgets: undefined })) {
     if (!referencesField(source, 'request', 'body')) continue
     report(
       path,
