@@ -71,7 +71,12 @@ async function compileListener(
   for (const { hostnames, matches, routeBehind } of attached) {
     const effective = attachedHostnames(plan.hostname, hostnames)
     if (effective !== undefined) {
-      const target: Route = { ...routeBehind(scopes), listener: plan.place }
+      const route = routeBehind(scopes)
+      // The same object for an unchanged route.
+      const target = context.cached(route, `route of ${plan.place}`, () => ({
+        ...route,
+        listener: plan.place,
+      }))
       table.add({ hostnames: effective, matches, target })
     }
     const pause = yieldPoint()
