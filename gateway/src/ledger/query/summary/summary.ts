@@ -129,7 +129,8 @@ function planSums(dialect: Dialect, { filter, groupBy }: SummaryQuery, bucketMs:
           all([within, ...conditions, ...more]),
         ),
       groups: groups.filter((group) => group !== undefined),
-      bucket: bucketSql('start', bucketMs),
+      // In the order of the primary key: half of the time, because no rows are sorted.
+      bucket: bucketMs === unit ? 'start' : bucketSql('start', bucketMs),
       measures: measuresOfSums,
     },
   }
