@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,6 +14,7 @@ import {
   ledgerStatus,
   startTraffic,
 } from '../support/ledger-traffic.ts'
+import { aliceKey, chat } from '../support/llm-config.ts'
 import { metricValue } from '../support/metrics.ts'
 import { postgresMissing, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { startPostgresProxy } from '../support/postgres-proxy.ts'
@@ -153,6 +154,40 @@ describe('the ledger in SQLite', () => {
       ),
     )
     await until('the spool is empty', async () => (await ledgerStatus(two))['queuedRows'] === 0)
+  })
+
+  it('has no credentials and no contents in its file and its spool', async () => {
+    const path = join(newFolder(), 'ledger.db')
+    const gateway = await startGateway(ledgerConfig({ url: `sqlite://${path}` }))
+    await complete(`sqlite://${path}`, [await answeredId(gateway)])
+    const other = new DatabaseSync(path)
+    const send = () =>
+      chat(
+        gateway,
+        { messages: [{ role: 'user', content: 'canary-of-prompt' }] },
+        {
+          headers: { 'x-secret': 'canary-of-header', cookie: 'id=canary-of-cookie' },
+          path: '/v1/chat/completions?token=canary-of-query',
+        },
+      )
+    const refused = () => chat(gateway, {}, { headers: { authorization: 'Bearer canary-of-wrong-key' } })
+    const statuses = [(await send()).status, (await refused()).status]
+    expect(statuses).toEqual([200, 401])
+    other.exec('begin immediate')
+    await Promise.all([send(), refused()])
+    const spool = `${path}.spool`
+    const spooled = await until('two entries in the spool', () => {
+      const texts = readdirSync(spool).map((name) => readFileSync(join(spool, name), 'latin1'))
+      return texts.join('').split('chat/completions').length > 2 && texts.join('')
+    })
+    const stored = [path, `${path}-wal`].map((file) => readFileSync(file, 'latin1')).join('')
+    expect(stored).toContain('chat/completions')
+    for (const text of [spooled, stored]) {
+      expect(text).not.toContain('canary')
+      expect(text).not.toContain(aliceKey)
+    }
+    other.exec('rollback')
+    other.close()
   })
 
   it('refuses an address that is not valid at start', async () => {

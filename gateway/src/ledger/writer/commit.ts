@@ -19,14 +19,16 @@ export type CommitOptions = {
   /** Source of this process: its charges are confirmed. */
   source: string
   counts: CommitCounts
+  /** Rows of a transaction. */
+  maxRows: number
   now(): number
   onBudgets(update: BudgetUpdate): void
   /** A batch is refused although the database responds, or cannot be written once. */
   warn(fields: object, message: string): void
 }
 
-/** A transaction: one record at least. With SQLite it takes some 100 ms, in which no lines are spooled. */
-const batchLimits = { rows: 1_000, bytes: 4 * 1024 * 1024 }
+const leastRows = 100
+const maxBatchBytes = 8 * 1024 * 1024
 const oneRecord = { rows: 0, bytes: 0 }
 
 const nextForm: Record<BatchForm, BatchForm> = {
@@ -43,6 +45,8 @@ const nextForm: Record<BatchForm, BatchForm> = {
 export function createCommit(options: CommitOptions): (queue: RecordQueue) => Promise<void> {
   const { store, source, counts, now, onBudgets, warn } = options
   let form: BatchForm = 'complete'
+  /** Rows of the next transaction: fewer after an error, which may be a time limit. */
+  let rows = options.maxRows
   /** The batch of the last attempt failed, and may have been written. */
   let isRetry = false
 
@@ -94,15 +98,17 @@ export function createCommit(options: CommitOptions): (queue: RecordQueue) => Pr
   }
 
   return async (queue) => {
-    const queued = queue.peek(form === 'complete' ? batchLimits : oneRecord)
+    const queued = queue.peek(form === 'complete' ? { rows, bytes: maxBatchBytes } : oneRecord)
     if (queued === undefined) return
     if (isRetry) counts.retried += 1
     try {
       await write(queue, queued)
       isRetry = false
       form = 'complete'
+      rows = Math.min(rows * 2, options.maxRows)
     } catch (error) {
       isRetry = true
+      rows = Math.max(Math.floor(rows / 2), leastRows)
       if (error instanceof BatchRefused) {
         warn({ reason: messageOf(error), form }, 'ledger batch refused by the database')
         form = nextForm[form]

@@ -62,7 +62,7 @@ async function play(steps: readonly Step[], folder: string) {
     starts += 1
     const ownPid = pid
     return createWriter({
-      settings: { maxQueue: 1_000, retentionMs: 1_000, usageRetentionMs: 2_000 },
+      settings: { kind: 'sqlite', maxQueue: 1_000, retentionMs: 1_000, usageRetentionMs: 2_000 },
       store,
       source,
       incarnation: `i${starts}`,

@@ -45,7 +45,7 @@ function start(
   const messages: FromWriter[] = []
   incarnations += 1
   const writer = createWriter({
-    settings: { maxQueue, retentionMs: 1_000, usageRetentionMs: 2_000 },
+    settings: { kind: 'sqlite', maxQueue, retentionMs: 1_000, usageRetentionMs: 2_000 },
     store,
     source,
     incarnation: `i${incarnations}`,
@@ -133,6 +133,22 @@ describe('the writer', () => {
     ).toBe(3)
     expect(updates().at(-1)?.totals).toMatchObject([{ used: 3n }])
     expect(status()).toMatchObject({ retried: 1 })
+  })
+
+  it('writes fewer rows at once after an error, and more again later', async () => {
+    const store = createMemoryLedgerStore()
+    store.isDown = true
+    const { record } = start(store)
+    const rows = (count: number) => Array.from({ length: count }, () => ledgerEntry())
+    for (let index = 0; index < 60; index += 1) record(...rows(50))
+    store.outcome = ({ entries }) => (entries.length > 500 ? 'down' : 'ok')
+    store.isDown = false
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(store.entries).toHaveLength(3_000)
+    store.outcome = () => 'ok'
+    for (let index = 0; index < 60; index += 1) record(...rows(50))
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(Math.max(...store.batches.map(({ entries }) => entries.length))).toBe(1_000)
   })
 
   it('reports totals of other replicas, once budgets are watched', async () => {
@@ -320,7 +336,7 @@ describe('a spool folder that is not usable', () => {
     const messages: FromWriter[] = []
     const uid = process.getuid?.()
     createWriter({
-      settings: { maxQueue: 1_000, retentionMs: 1, usageRetentionMs: 1 },
+      settings: { kind: 'sqlite', maxQueue: 1_000, retentionMs: 1, usageRetentionMs: 1 },
       store,
       source: sources.one,
       incarnation: 'i',

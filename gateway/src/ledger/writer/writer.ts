@@ -13,7 +13,7 @@ import { createSources } from './sources.ts'
 import { openSpoolFolder } from './spool-place.ts'
 
 export type WriterOptions = {
-  settings: Pick<LedgerSettings, 'maxQueue' | 'retentionMs' | 'usageRetentionMs'>
+  settings: Pick<LedgerSettings, 'kind' | 'maxQueue' | 'retentionMs' | 'usageRetentionMs'>
   store: LedgerStore
   source: string
   /** Text that no earlier thread of this process used, for file names. */
@@ -31,6 +31,8 @@ export type WriterOptions = {
 /** Writes entries to the journal, then to the database. Receives the messages of the main thread. */
 export type Writer = { receive(message: ToWriter): void }
 
+/** Rows of a transaction. With SQLite 1,000 take some 100 ms, in which no lines are spooled. */
+const maxRows = { sqlite: 1_000, postgres: 5_000 }
 const maxSpoolBytes = 1024 * 1024 * 1024
 const maxMemoryBytes = 64 * 1024 * 1024
 const statusEveryMs = 500
@@ -73,7 +75,7 @@ export function createWriter(options: WriterOptions): Writer {
     sources,
     retention: createRetention({ ...settings, store, now, monotonic }),
     outage,
-    commit: createCommit({ store, source, counts, now, onBudgets, warn }),
+    commit: createCommit({ store, source, counts, maxRows: maxRows[settings.kind], now, onBudgets, warn }),
     now,
     monotonic,
     onBudgets,
