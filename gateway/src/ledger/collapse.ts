@@ -88,7 +88,7 @@ export function createCollapsed(maxSums: number, maxCharges: number): Collapsed 
 }
 
 /** Dimensions of an entry: those of its hourly sum. */
-export function dimensionsOf(entry: LedgerEntry): UsageDimensions {
+function dimensionsOf(entry: LedgerEntry): UsageDimensions {
   return {
     hour: Math.floor(entry.completedAt / hourMs) * hourMs,
     kind: entry.kind,
@@ -104,7 +104,7 @@ export function dimensionsOf(entry: LedgerEntry): UsageDimensions {
 }
 
 /** Index of a duration in `UsageCounts.durations`. */
-export function durationIndex(durationMs: number): number {
+function durationIndex(durationMs: number): number {
   let index = 0
   while (index < durationBounds.length && durationMs > (durationBounds[index] ?? 0)) index += 1
   return index
