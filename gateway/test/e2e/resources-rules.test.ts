@@ -109,7 +109,7 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       })
       for (const key of [first, second, third]) expect(await statusWith(gateway, key)).toBe(200)
       const bad = await api.ask('PUT', '/llm.apiKey', {
-        resources: [{ value: { key: 'tg-x' } }, { value: {} }],
+        resources: [{ value: { key: 'tg-x' } }, { value: { keyHash: 'x' } }],
       })
       expect(bad.status).toBe(isHybrid ? 422 : 500)
       expect(await statusWith(gateway, 'tg-x')).toBe(401)
@@ -261,7 +261,9 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
         body: { resources: [{ kind: 'llm.apiKey', value: { key } }] },
       })
       expect(await statusWith(gateway, key)).toBe(401)
-      const bad = await api.ask('PUT', '/llm.apiKey?dryRun=true', { resources: [{ value: {} }] })
+      const bad = await api.ask('PUT', '/llm.apiKey?dryRun=true', {
+        resources: [{ value: { keyHash: 'x' } }],
+      })
       expect(bad.status).toBe(isHybrid ? 422 : 500)
       const { id } = await api.create('llm.apiKey', { key })
       expect((await api.ask('DELETE', `/llm.apiKey/${id}?dryRun=true`)).status).toBe(200)

@@ -9,6 +9,7 @@ import {
   startFileMode,
   startHybrid,
 } from '../../../test/fixtures/resources.ts'
+import { countTurns } from '../../../test/support/count-turns.ts'
 import type { Summary } from '../../ledger/query/summary/summary.ts'
 import { createWorkQueue } from '../../lib/scheduling/work-queue.ts'
 import { createYieldPoint } from '../../lib/scheduling/yielding.ts'
@@ -345,6 +346,22 @@ describe('the list of keys', () => {
       usage: { ...sums, days: [{ start: '2026-11-22T11:00:00.000Z', ...sums }] },
     })
     expect((await ask('GET', '/none')).status).toBe(404)
+  })
+
+  it('yields to traffic while it reads many keys', async () => {
+    const keys = Array.from(
+      { length: 20_000 },
+      (_, at) => `        - keyHash: ${keyHashOf(digestOf(`k${at}`))}`,
+    )
+    const config = `llm:\n  models: []\n  policies:\n    apiKey:\n      keys:\n${keys.join('\n')}\n`
+    const { ask } = await fixture('file', config)
+    let count = 0
+    const turns = await countTurns(async () => {
+      const { body } = await ask('GET', '?sort=name&limit=1000')
+      count = (body as { keys: object[] }).keys.length
+    })
+    expect(count).toBe(1_000)
+    expect(turns).toBeGreaterThan(2)
   })
 
   it('has every key once over all pages, in any order', async () => {

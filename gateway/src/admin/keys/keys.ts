@@ -28,7 +28,12 @@ async function listKeys({ query }: AdminCall, options: KeysOptions): Promise<Adm
   const { clock, yieldPoint } = options
   const { entries, next } = await selectPage(entriesOf(options), read, clock.now(), yieldPoint)
   const lastUsed = await readLastUsed(entries, options)
-  const keys = entries.map((entry) => view(entry, lastUsed.get(entry.id), options))
+  const keys: object[] = []
+  for (const entry of entries) {
+    const pause = yieldPoint()
+    if (pause) await pause
+    keys.push(view(entry, lastUsed.get(entry.id), options))
+  }
   const reply = await largeJson({ keys, nextCursor: next }, { yieldPoint })
   return { kind: 'reply', reply }
 }
