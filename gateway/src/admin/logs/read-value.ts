@@ -66,6 +66,6 @@ export function readTime(value: JsonValue | undefined, place: string): number | 
   return read
 }
 
-export function shown(text: string): string {
+function shown(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text
 }

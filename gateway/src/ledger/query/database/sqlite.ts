@@ -30,7 +30,7 @@ export function createSqliteQueries(path: string, timeoutMs: number = queryTimeo
     if (open?.identity === identity) return open.db
     close()
     const db = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs })
-    db.exec('pragma query_only = on; pragma cache_size = -65536; pragma mmap_size = 1073741824')
+    db.exec('pragma query_only = on; pragma cache_size = -65536')
     db.function('tollgate_in_time', checkTime)
     open = { db, identity }
     return db

@@ -1,5 +1,5 @@
 import type { QueryDatabase } from '../database/database.ts'
-import { all, join, type Sql, wrap } from '../database/sql.ts'
+import { all, join, type Sql, sql, wrap } from '../database/sql.ts'
 import { filterFields } from '../search/fields.ts'
 import { timeCondition } from '../search/where.ts'
 import { bucketStart, dayMs } from './buckets.ts'
@@ -33,33 +33,42 @@ export async function readOptions(
   from: number,
   to: number,
 ): Promise<Record<OptionField, string[]>> {
-  const sums = sumsWithin(bucketStart(from, dayMs), to)
   const statements = optionFields.map((field, index): Sql => {
-    const column = dimensionColumn(field)
-    const recent =
-      column === undefined
-        ? wrap(
-            `select ${filterFields[field].column} as value from tollgate_requests where `,
-            all(timeCondition({ from, to })),
-            ` order by completed_at desc limit ${maxRequests}`,
-          )
-        : wrap(
-            `select ${column} as value from tollgate_usage_days where `,
-            sums,
-            ` order by start desc limit ${maxSums}`,
-          )
-    return wrap(
-      `select * from (select distinct ${index} as field, cast(value as text) as value from (`,
-      recent,
-      `) as recent where value is not null limit ${maxOptions}) as options_${index}`,
+    const table = dimensionColumn(field) === undefined ? 'recent_requests' : 'recent_sums'
+    return sql(
+      `select * from (select distinct ${index} as field, cast(${columnOf(field)} as text) as value from ${table} limit ${maxOptions}) as options_${index}`,
     )
   })
-  const rows = await use((select) => select(join(statements, ' union all ')))
+  const recent = join(
+    [
+      wrap(
+        `with recent_sums as materialized (select ${columnsIn(true)} from tollgate_usage_days where `,
+        sumsWithin(bucketStart(from, dayMs), to),
+        ` order by start desc limit ${maxSums}), `,
+      ),
+      wrap(
+        `recent_requests as materialized (select ${columnsIn(false)} from tollgate_requests where `,
+        all(timeCondition({ from, to })),
+        ` order by completed_at desc limit ${maxRequests}) `,
+      ),
+    ],
+    '',
+  )
+  const rows = await use((select) => select(join([recent, join(statements, ' union all ')], '')))
   const options = Object.fromEntries(optionFields.map((field) => [field, [] as string[]]))
   for (const [index, value] of rows) {
     const field = optionFields[Number(index)]
-    if (field !== undefined && value !== '') options[field]?.push(String(value))
+    if (field !== undefined && value !== '' && value !== null) options[field]?.push(String(value))
   }
   for (const values of Object.values(options)) values.sort()
   return options as Record<OptionField, string[]>
+}
+
+function columnOf(field: OptionField): string {
+  return dimensionColumn(field) ?? filterFields[field].column
+}
+
+function columnsIn(sums: boolean): string {
+  const fields = optionFields.filter((field) => (dimensionColumn(field) !== undefined) === sums)
+  return fields.map(columnOf).join(', ')
 }
