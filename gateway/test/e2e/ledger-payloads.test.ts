@@ -57,9 +57,7 @@ describe('payloads in the ledger', () => {
   it('include arguments and results of MCP calls, without those of other messages', async () => {
     const { gateway, url } = await serve({ payloads: true })
     const session = await openSession(gateway.mcpUrl)
-    const { result } = {
-      result: await session.request('tools/call', { name: 'whoami', arguments: { a: 'b' } }),
-    }
+    const result = await session.request('tools/call', { name: 'whoami', arguments: { a: 'b' } })
     await session.request('tools/list')
     const rows = await ledgerRows(url, 4)
     const [call, ...others] = rows.toSorted(
