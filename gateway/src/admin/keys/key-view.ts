@@ -15,10 +15,18 @@ export function keyKind(): Kind {
   return kind
 }
 
+type KeyContext = {
+  readonly resources: Resources
+  /** Source of keys that are not in a database. */
+  readonly source: 'file' | 'object'
+  readonly nowMs: number
+  readonly lastUsedMs: number | undefined
+}
+
 /** A key as the API returns it: never the key or its hash. */
 export function viewKey(
   { id, scope, record }: KeyEntry,
-  { resources, nowMs, lastUsedMs }: { resources: Resources; nowMs: number; lastUsedMs: number | undefined },
+  { resources, source, nowMs, lastUsedMs }: KeyContext,
 ): Record<string, unknown> {
   const { expiresAt, disabled, allowedModels, allowedTargets, limits, budgets, previousKeys } = record
   const stored = scope === 'llm' ? storedEnvelope(id, resources) : undefined
@@ -26,7 +34,7 @@ export function viewKey(
   return {
     id,
     scope,
-    source: stored === undefined ? 'file' : 'database',
+    source: stored === undefined ? source : 'database',
     state: stateOf(record, nowMs),
     name: textOrUndefined(metadataText(record, 'name')),
     user: textOrUndefined(metadataText(record, 'user')),

@@ -57,7 +57,9 @@ function entriesOf({ resources }: KeysOptions): Iterable<KeyEntry> {
 }
 
 function view(entry: KeyEntry, lastUsedMs: number | undefined, { resources, clock }: KeysOptions) {
-  return viewKey(entry, { resources, nowMs: clock.now(), lastUsedMs })
+  // Keys of Secrets, in a cluster.
+  const source = resources.effective().objectOf === undefined ? 'file' : 'object'
+  return viewKey(entry, { resources, source, nowMs: clock.now(), lastUsedMs })
 }
 
 /** Times of the last use. Keys are listed without them while the ledger does not respond. */

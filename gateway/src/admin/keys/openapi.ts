@@ -66,7 +66,7 @@ export const keysOpenApi: OpenApiPart = {
       properties: {
         id: text,
         scope: { ...text, description: 'Scope with the key: `llm`, `gateway default`.' },
-        source: { enum: ['file', 'database'] },
+        source: { enum: ['file', 'database', 'object'] },
         state: { enum: ['active', 'expired', 'disabled'] },
         name: text,
         user: text,

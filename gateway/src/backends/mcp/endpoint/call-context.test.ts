@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { mcpExchange } from '../../../../test/fixtures/mcp.ts'
 import type { Facts } from '../../../pipeline/exchange.ts'
-import { clientOf } from './call-context.ts'
+import { clientOf, credentialLifetimeMs } from './call-context.ts'
 
 const ownerOf = (facts: Partial<Facts>) => clientOf(mcpExchange('POST', { facts })).owner
 
@@ -44,5 +44,23 @@ describe('the client of a session', () => {
     expect(at('192.0.2.1')).not.toBe(at('192.0.2.2'))
     const facts = { jwt: { iss: 'i', sub: 'alice' }, source: { address: '192.0.2.1', port: 1 } }
     expect(counted(facts)).toBe(ownerOf(facts))
+  })
+})
+
+describe('the lifetime of a stream', () => {
+  const lifetime = (facts: Partial<Facts>, keyEnd?: number) => {
+    const exchange = mcpExchange('GET', { facts })
+    exchange.auth.expiresAt = keyEnd
+    return credentialLifetimeMs(exchange, 1_000_000)
+  }
+
+  it('ends with the key or the token, whichever is first, and after a day at the latest', () => {
+    const token = { jwt: { exp: 1_100 } }
+    expect(lifetime({})).toBe(86_400_000)
+    expect(lifetime({}, 1_030_000)).toBe(30_000)
+    expect(lifetime(token)).toBe(160_000)
+    expect(lifetime(token, 1_030_000)).toBe(30_000)
+    expect(lifetime(token, 1_300_000)).toBe(160_000)
+    expect(lifetime({}, 900_000)).toBe(0)
   })
 })
