@@ -136,7 +136,8 @@ async function measureSearches(queries: LedgerQueries): Promise<void> {
       queries.search({ filter: { ...all, ...more, conditions }, after, limit: 100 })
   const middle = { completedAt: Math.round((firstTime + lastTime) / 2), id: '' }
   await measure('newest requests', 200, search([]))
-  await measure('requests behind a cursor in the middle', 200, search([], {}, middle))
+  await measure('behind a cursor in the middle', 200, search([], {}, middle))
+  await measure('behind a cursor, of a range', 200, search([], { from: firstTime, to: lastTime }, middle))
   for (const [field, ...found] of searched)
     for (const value of found)
       await measure(

@@ -3,7 +3,7 @@ import type { Dialect, Select } from '../database/database.ts'
 import { all, join, list, type Sql, sql, wrap } from '../database/sql.ts'
 import { filterFields } from './fields.ts'
 import type { Condition, LedgerFilter, Position } from './filter.ts'
-import { columnsOf, conditionSql, positionCondition, textSql, timeCondition } from './where.ts'
+import { columnsOf, conditionSql, rangeCondition, textSql } from './where.ts'
 
 export type ScanOrder = 'newest' | 'oldest'
 
@@ -34,7 +34,7 @@ const maxCountedRows = 1_000
 
 export async function planScan(select: Select, options: ScanOptions): Promise<Scan> {
   const { filter, order, after, dialect } = options
-  const range = [...timeCondition(filter), ...positionCondition(after, order)]
+  const range = rangeCondition(filter, after, order)
   const source = await chooseSource(select, filter.conditions, range)
   const rest = filter.conditions
     .filter((condition) => condition !== source.condition)

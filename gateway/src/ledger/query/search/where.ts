@@ -11,14 +11,23 @@ export function timeCondition({ from, to }: Pick<LedgerFilter, 'from' | 'to'>): 
   ]
 }
 
-/** Requests after a position in an order. */
-export function positionCondition(position: Position | undefined, order: 'newest' | 'oldest'): Sql[] {
-  if (position === undefined) return []
-  const { completedAt, id } = position
-  const sign = order === 'newest' ? '<' : '>'
-  // The first part is a bound of the index.
-  const text = `completed_at ${sign}= ? and (completed_at ${sign} ? or id ${sign} ?)`
-  return [sql(text, completedAt, completedAt, id)]
+/**
+ * Requests of a time range after a position in an order. The range has one bound in each direction: with two,
+ * SQLite may read the index from the wider one.
+ */
+export function rangeCondition(
+  { from = 0, to }: Pick<LedgerFilter, 'from' | 'to'>,
+  after: Position | undefined,
+  order: 'newest' | 'oldest',
+): Sql[] {
+  if (after === undefined) return timeCondition({ from, to })
+  const { completedAt, id } = after
+  if (order === 'newest') {
+    const end = Math.min(to ?? Number.MAX_SAFE_INTEGER, completedAt + 1)
+    return [...timeCondition({ from, to: end }), sql('(completed_at <> ? or id < ?)', completedAt, id)]
+  }
+  const range = timeCondition({ from: Math.max(from, completedAt), to })
+  return [...range, sql('(completed_at <> ? or id > ?)', completedAt, id)]
 }
 
 /** Condition on a column: by default, on that of the field in `tollgate_requests`. */
