@@ -4,7 +4,7 @@ import type { BudgetCharge } from '../entry.ts'
 import { dayMs, type UsageSum } from '../usage-sum.ts'
 import { requestColumns, type SqlValue } from './columns.ts'
 import type { LedgerBatch, WriteResult } from './store.ts'
-import { valuesOfCounts, valuesOfDimensions } from './usage-columns.ts'
+import { dimensionColumns, valuesOfCounts, valuesOfDimensions } from './usage-columns.ts'
 
 type Row = readonly SqlValue[]
 
@@ -38,11 +38,7 @@ export function planBatch({ entries, sums }: LedgerBatch): BatchPlan {
   for (const entry of sorted) hours.add(entry)
   for (const sum of sums) hours.addSum(sum)
   const hourSums = hours.sums()
-  const days = createCollapsed(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
-  for (const { dimensions, counts } of hourSums) {
-    const hour = Math.floor(dimensions.hour / dayMs) * dayMs
-    days.addSum({ dimensions: { ...dimensions, hour }, counts, charges: [] })
-  }
+  const hourRows = hourSums.map(usageRow)
   const keys = new Map<string, number>()
   const use = (id: string | undefined, at: number) => {
     if (id !== undefined && id !== '') keys.set(id, Math.max(at, keys.get(id) ?? 0))
@@ -55,20 +51,42 @@ export function planBatch({ entries, sums }: LedgerBatch): BatchPlan {
       if (explanation === undefined && request === undefined && response === undefined) return []
       return [[id, completedAt, explanation ?? null, request ?? null, response ?? null]]
     }),
-    hours: usageRows(hourSums),
-    days: usageRows(days.sums()),
+    hours: sortedRows(hourRows),
+    days: sortedRows(dayRows(hourRows)),
     keys: [...keys].sort(([a], [b]) => compare(a, b)),
     budgets: budgetRows(hourSums.flatMap(({ charges }) => charges)),
   }
 }
 
-function usageRows(sums: readonly UsageSum[]): Row[] {
-  const rows = sums.map(({ dimensions, counts }) => {
-    const names = valuesOfDimensions(dimensions)
-    const row: Row = [dimensions.hour, digest(names), ...names, ...valuesOfCounts(counts)]
-    return { start: dimensions.hour, id: String(row[1]), row }
-  })
-  return rows.sort((a, b) => a.start - b.start || compare(a.id, b.id)).map(({ row }) => row)
+type UsageRow = { readonly start: number; readonly id: string; readonly values: readonly SqlValue[] }
+
+function usageRow({ dimensions, counts }: UsageSum): UsageRow {
+  const names = valuesOfDimensions(dimensions)
+  return { start: dimensions.hour, id: digest(names), values: [...names, ...valuesOfCounts(counts)] }
+}
+
+/** A batch rarely contains two hours, so most rows are those of the hour with another start. */
+function dayRows(hours: readonly UsageRow[]): UsageRow[] {
+  const rows = new Map<string, UsageRow>()
+  for (const { start: hour, id, values } of hours) {
+    const start = Math.floor(hour / dayMs) * dayMs
+    const key = `${start} ${id}`
+    const known = rows.get(key)
+    rows.set(key, { start, id, values: known === undefined ? values : addedValues(known.values, values) })
+  }
+  return [...rows.values()]
+}
+
+function addedValues(values: readonly SqlValue[], added: readonly SqlValue[]): readonly SqlValue[] {
+  return values.map((value, index) =>
+    index < dimensionColumns.length ? value : Number(value) + Number(added[index]),
+  )
+}
+
+function sortedRows(rows: readonly UsageRow[]): Row[] {
+  return rows
+    .toSorted((a, b) => a.start - b.start || compare(a.id, b.id))
+    .map(({ start, id, values }) => [start, id, ...values])
 }
 
 /** A window is identified by its start: its end changes with the configuration. */
