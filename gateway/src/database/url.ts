@@ -10,6 +10,12 @@ export function sqlitePathOf(url: string): string {
   return url.replace(/^sqlite:(?:\/\/)?/i, '').replace(/\?.*$/s, '')
 }
 
+/** Throws if a SQLite path names no file. The error names the configuration field. */
+export function assertSqlitePath(path: string, field: string): void {
+  if (path !== '' && !path.includes('\0') && !path.startsWith(':memory:')) return
+  throw new Error(`${field} must name a file, for example sqlite:///var/lib/tollgate/tollgate.db`)
+}
+
 const schemes = ['postgres', 'postgresql', 'sqlite']
 
 /**

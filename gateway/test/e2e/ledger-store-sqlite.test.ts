@@ -42,6 +42,13 @@ describeLedger('SQLite', () => {
   })
 })
 
+it.each(['sqlite://', 'sqlite::memory:'])('SQLite: %s is refused with the name of the field', async (url) => {
+  const database = { url, field: 'config.logging.database.url', maxConnections: 1 }
+  await expect(createLedgerStore(database, systemClock)).rejects.toThrow(
+    'config.logging.database.url must name a file',
+  )
+})
+
 it('SQLite: a write waits for the lock of another process without blocking the thread', async () => {
   const path = newPath()
   const store = await openStore(path)

@@ -1,3 +1,4 @@
+import { assertSqlitePath } from '../../../database/url.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createRecordStore } from '../record-store.ts'
 import type { DriverEvents, RowChanges, RowDelta, RowDriver, StoredRow } from '../row-driver.ts'
@@ -29,11 +30,7 @@ export type SqliteStoreOptions = EncryptionSettings & {
  */
 export function createSqliteStore(options: SqliteStoreOptions): ResourceStore {
   const { path, secretPaths, clock, pollMs = 250, onRotated, historyRows } = options
-  if (path === '' || path.includes('\0') || path.startsWith(':memory:')) {
-    throw new Error(
-      'config.database.url must name a file, for example sqlite:///var/lib/tollgate/tollgate.db',
-    )
-  }
+  assertSqlitePath(path, 'config.database.url')
   const codec = createValueCodec(readEncryptionKeys(options), secretPaths)
   return createRecordStore((events) => createDriver({ path, pollMs }, events), {
     codec,
