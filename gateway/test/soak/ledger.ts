@@ -15,9 +15,9 @@ import { startPostgresServer } from '../support/postgres-server.ts'
  */
 
 const short = process.argv.includes('--short')
-const total = short ? 50_000 : 1_000_000
+const total = short ? 25_000 : 1_000_000
 /** As the writer of a busy gateway. */
-const batchRows = 1000
+const batchRows = 2500
 const targetRowsPerSecond = short ? 0 : 5000
 const users = 2000
 

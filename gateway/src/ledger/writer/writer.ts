@@ -32,7 +32,7 @@ export type WriterOptions = {
 export type Writer = { receive(message: ToWriter): void }
 
 /** Rows of a transaction. With SQLite 1,000 take some 100 ms, in which no lines are spooled. */
-const maxRows = { sqlite: 1_000, postgres: 5_000 }
+const maxRows = { sqlite: 2_500, postgres: 5_000 }
 const maxSpoolBytes = 1024 * 1024 * 1024
 const maxMemoryBytes = 64 * 1024 * 1024
 const statusEveryMs = 500
