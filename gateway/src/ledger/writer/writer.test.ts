@@ -146,9 +146,9 @@ describe('the writer', () => {
     await vi.advanceTimersByTimeAsync(120_000)
     expect(store.entries).toHaveLength(3_000)
     store.outcome = () => 'ok'
-    for (let index = 0; index < 60; index += 1) record(...rows(50))
+    for (let index = 0; index < 200; index += 1) record(...rows(50))
     await vi.advanceTimersByTimeAsync(10_000)
-    expect(Math.max(...store.batches.map(({ entries }) => entries.length))).toBe(1_000)
+    expect(Math.max(...store.batches.map(({ entries }) => entries.length))).toBe(2_500)
   })
 
   it('reports totals of other replicas, once budgets are watched', async () => {

@@ -31,7 +31,7 @@ export type WriterOptions = {
 /** Writes entries to the journal, then to the database. Receives the messages of the main thread. */
 export type Writer = { receive(message: ToWriter): void }
 
-/** Rows of a transaction. With SQLite 1,000 take some 100 ms, in which no lines are spooled. */
+/** Rows of a transaction. With SQLite 2,500 take some 200 ms, in which no lines are spooled. */
 const maxRows = { sqlite: 2_500, postgres: 5_000 }
 const maxSpoolBytes = 1024 * 1024 * 1024
 const maxMemoryBytes = 64 * 1024 * 1024
