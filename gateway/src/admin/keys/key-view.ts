@@ -1,19 +1,10 @@
 import type { JsonValue } from '../../lib/json/json.ts'
 import { parseTimestamp } from '../../lib/timestamp.ts'
 import type { Envelope } from '../../resources/change/change.ts'
-import { findKind, type Kind } from '../../resources/kinds.ts'
+import { keyKind } from '../../resources/kinds.ts'
 import type { Resources } from '../../resources/resources.ts'
 import { maskRecord } from '../../resources/secrets/secret-paths.ts'
 import { type KeyEntry, metadataText, stateOf } from './key-entries.ts'
-
-export const keyKindName = 'llm.apiKey'
-
-/** Kind of virtual keys in the config resource API. */
-export function keyKind(): Kind {
-  const kind = findKind(keyKindName)
-  if (kind === undefined) throw new Error(`config resource kind ${keyKindName} does not exist`)
-  return kind
-}
 
 type KeyContext = {
   readonly resources: Resources
@@ -55,7 +46,7 @@ export function viewKey(
 }
 
 function storedEnvelope(id: string, resources: Resources): Envelope | undefined {
-  const found = resources.find(keyKind(), id)
+  const found = resources.find(keyKind, id)
   return found.kind === 'found' ? found.envelope : undefined
 }
 
@@ -66,6 +57,6 @@ function textOrUndefined(text: string): string | undefined {
 function maskedMetadata(metadata: unknown): unknown {
   if (metadata === undefined) return undefined
   // The guard: metadata is parsed from JSON or YAML.
-  const masked = maskRecord(keyKind(), undefined, { metadata: metadata as JsonValue })
+  const masked = maskRecord(keyKind, undefined, { metadata: metadata as JsonValue })
   return (masked as { readonly metadata: unknown }).metadata
 }

@@ -6,8 +6,8 @@ import { digestOf, keyHashOf } from '../../policies/api-key/record.ts'
 import { json } from '../../resources/api/replies.ts'
 import { requesterOf } from '../../resources/api/request.ts'
 import { type Refusal, refusal } from '../../resources/change/change.ts'
+import { keyKind } from '../../resources/kinds.ts'
 import type { AdminCall, AdminResult } from '../api.ts'
-import { keyKind } from './key-view.ts'
 import type { KeysOptions } from './keys-options.ts'
 
 const dayMs = 86_400_000
@@ -30,7 +30,7 @@ export async function rotateKey(call: AdminCall, options: KeysOptions): Promise<
   const requestId = newRequestId()
   const outcome = await resources.change(
     {
-      change: { op: 'rotate', kind: keyKind(), id: parameters.get('id') ?? '', rotation },
+      change: { op: 'rotate', kind: keyKind, id: parameters.get('id') ?? '', rotation },
       dryRun: false,
       ifMatch: firstHeader(request.headers, 'if-match'),
     },

@@ -16,7 +16,7 @@ export type StandardAttributes = {
 }
 
 /** Variables of `config.standardAttributes`. */
-export const attributeVariables: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt', 'apiKey'])
+const attributeVariables: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt', 'apiKey'])
 
 /**
  * Compiles the attributes. An expression without a usable value leaves the attribute empty: it has no effect

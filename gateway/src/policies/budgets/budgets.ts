@@ -16,7 +16,7 @@ import { formatWarnings, refuseOverBudget, refuseUnavailable, warningHeader } fr
 export type ScopedBudgets = { readonly scope: string; readonly budgets: BudgetsConfig }
 
 /** Age of the latest report of the database from which totals are unknown. */
-export const staleAfterMs = 5_000
+const staleAfterMs = 5_000
 
 type Step = {
   readonly accounts: KeyedAccounts

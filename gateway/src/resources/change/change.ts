@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { nameIn } from '../hybrid/record.ts'
-import { findKind, isKeyPolicy, type Kind, singletonName } from '../kinds.ts'
+import { isKeyPolicy, type Kind, keyKind, singletonName } from '../kinds.ts'
 
 /** A new secret of a key. The id of its record stays, and with it usage, budgets and limits. */
 export type Rotation = {
@@ -139,15 +139,13 @@ function readPolicyDraft(kind: Kind, sent: JsonValue, name: string | undefined):
     return readPolicyDraft(kind, policy, found)
   }
   if (isKeyPolicy(kind, name) && isJsonObject(sent) && Object.hasOwn(sent, 'keys')) {
-    return refusal(400, `${labelOf(kind, name)} must not include keys; use ${keyKindName} resources`)
+    return refusal(400, `${labelOf(kind, name)} must not include keys; use ${keyKind.name} resources`)
   }
   if (typeof sent !== 'object' || sent === null) {
     return refusal(400, `${kind.name} resources must be JSON objects or lists`)
   }
   return { kind: 'draft', name, value: sent }
 }
-
-const keyKindName = findKind('llm.apiKey')?.name ?? ''
 
 function readSingletonDraft(kind: Kind, sent: JsonValue, fields: readonly string[]): Draft | Refusal {
   if (!isJsonObject(sent)) return refusal(400, `${kind.name} resources must be JSON objects`)

@@ -3,11 +3,8 @@ import { idOf } from '../../policies/api-key/entry.ts'
 import { type ApiKeyRecord, recordDigest } from '../../policies/api-key/record.ts'
 import { valueAt } from '../../schema/path.ts'
 import { isTree } from '../hybrid/overlay.ts'
-import { findKind } from '../kinds.ts'
+import { keysPath } from '../kinds.ts'
 import { readUuid } from './identity.ts'
-
-/** Path of the virtual keys in a configuration. */
-export const keysPath = findKind('llm.apiKey')?.placement.path ?? []
 
 /** The virtual keys of a file, valid or not. */
 export function fileKeys(file: ConfigTree): readonly unknown[] {

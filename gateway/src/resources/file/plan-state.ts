@@ -4,12 +4,12 @@ import { type ApiKeyRecord, allDigests, apiKeyRecordSchema } from '../../policie
 import { check } from '../../schema/check.ts'
 import { valueAt } from '../../schema/path.ts'
 import { type Draft, notFound, putCreates, type Refusal, refusal } from '../change/change.ts'
-import { fileKeyId, fileKeys, findFileKeys, keysPath } from '../change/file-keys.ts'
+import { fileKeyId, fileKeys, findFileKeys } from '../change/file-keys.ts'
 import { namedId, readUuid } from '../change/identity.ts'
 import type { ExistingKey, ExistingRecord, KeyDraft, PlanState } from '../change/plan.ts'
 import { hasKeyPolicy, isTree } from '../hybrid/overlay.ts'
 import { keyIssues, keyItem, nameIn } from '../hybrid/record.ts'
-import { freshSection, isSingleton, type Kind, policyFields, singletonName } from '../kinds.ts'
+import { freshSection, isSingleton, type Kind, keysPath, policyFields, singletonName } from '../kinds.ts'
 
 /** A record of the file, with its path in the document. */
 export type FileRecord = ExistingRecord & { readonly path: readonly (string | number)[] }

@@ -2,7 +2,7 @@ import type { ConfigTree } from '../../config/load/validate.ts'
 import { lookUp } from '../../lib/bucket-map.ts'
 import { type ApiKeyRecord, allDigests } from '../../policies/api-key/record.ts'
 import { valueAt } from '../../schema/path.ts'
-import { findKind, freshSection, type Kind } from '../kinds.ts'
+import { freshSection, type Kind, keyKind, keysPath } from '../kinds.ts'
 import { type NamedRecord, nameIn } from './record.ts'
 import type { RecordIndex } from './record-index.ts'
 
@@ -112,7 +112,6 @@ export function hasKeyPolicy(config: ConfigTree): boolean {
 const digestsOfLists = new WeakMap<readonly unknown[], ReadonlySet<string>>()
 const namesOfLists = new WeakMap<readonly unknown[], ReadonlySet<string>>()
 
-const keysPath = findKind('llm.apiKey')?.placement.path ?? []
 const noItems: readonly unknown[] = []
 
 type Draft = Record<string, unknown>
@@ -188,7 +187,7 @@ function unshadowed(
     const record = lookUp(index.keysByDigest, digest)
     if (record === undefined) continue
     same.add(record.item)
-    shadowed.add(shadowKey('llm.apiKey', record.id))
+    shadowed.add(shadowKey(keyKind.name, record.id))
   }
   return same.size === 0 ? index.keyItems : index.keyItems.filter((item) => !same.has(item))
 }

@@ -1,7 +1,7 @@
 import { type BucketMap, bucketMap, lookUp, withEntries } from '../../lib/bucket-map.ts'
 import { runToCompletion } from '../../lib/scheduling/yielding.ts'
 import { type ApiKeyRecord, allDigests } from '../../policies/api-key/record.ts'
-import { findKind, type Kind } from '../kinds.ts'
+import { findKind, type Kind, keyKind } from '../kinds.ts'
 import type { StoreDelta, StoredResource } from '../stores/store.ts'
 import {
   byAge,
@@ -215,7 +215,7 @@ function retainUnchanged(index: RecordIndex, { changed, generation }: StoreDelta
   const ids = new Set(same.map(({ kind, id }) => recordKey(kind, id)))
   const keys = index.keyItems.flatMap((item) => {
     const record = lookUp(index.keysById, itemId(item))
-    return record !== undefined && ids.has(recordKey(keyKind, record.id)) ? [record] : []
+    return record !== undefined && ids.has(recordKey(keyKind.name, record.id)) ? [record] : []
   })
   const kept = [...index.named.values()].filter(({ id, kind }) => ids.has(recordKey(kind.name, id)))
   return {
@@ -232,8 +232,6 @@ function retainUnchanged(index: RecordIndex, { changed, generation }: StoreDelta
     problems: new Map(),
   }
 }
-
-const keyKind = 'llm.apiKey'
 
 function isUnchanged(index: RecordIndex, kind: Kind, stored: StoredResource): boolean {
   const record = findRecord(index, kind, stored.id)

@@ -24,7 +24,7 @@ export type Coding = {
 }
 
 /** Default of `Coding.historyRows`. */
-export const defaultHistoryRows = 100_000
+const defaultHistoryRows = 100_000
 
 const maxIdentifierBytes = 512
 /** Duration of decoding and encoding before yielding. */
@@ -156,7 +156,7 @@ function historyRowOf(change: StoreChange, codec: ValueCodec): NewHistoryRow | u
 const maxAuthorCharacters = 300
 
 /** Text that every database can store. */
-export function storableText(text: string): string {
+function storableText(text: string): string {
   return text.slice(0, maxAuthorCharacters).replaceAll('\0', '\ufffd').toWellFormed()
 }
 

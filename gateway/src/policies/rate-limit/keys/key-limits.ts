@@ -19,7 +19,7 @@ import {
 import { createKeyBuckets, type KeyBuckets } from './key-buckets.ts'
 
 /** Label of the limits of all keys in metrics: ids of keys would be unbounded. */
-export const keyLimitsLabel = 'apiKey'
+const keyLimitsLabel = 'apiKey'
 
 type Step = {
   readonly buckets: KeyBuckets
