@@ -14,3 +14,12 @@ export type McpItem = {
   /** Arguments of a tool call, with exact integers. */
   readonly arguments?: ExactJsonObject | undefined
 }
+
+/** Userinfo of URIs (RFC 3986 section 3.2.1), also of one with a prefix. */
+const userinfo = /(:\/\/)[^/?#]*@/g
+
+/** Name of an item for logs: a URI without userinfo, query and fragment, which may contain credentials. */
+export function loggableItemName(name: string): string {
+  const end = name.search(/[?#]/)
+  return (end === -1 ? name : name.slice(0, end)).replace(userinfo, '$1')
+}

@@ -4,7 +4,7 @@ import { referencesField } from '../cel/references.ts'
 import { withSharedWorkBudget } from '../cel/work-budget.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
-import type { McpItem } from '../pipeline/mcp-item.ts'
+import { loggableItemName, type McpItem } from '../pipeline/mcp-item.ts'
 import { type Recording, recordItem } from '../pipeline/recording/recording.ts'
 import {
   compileDecision,
@@ -142,10 +142,8 @@ type Decided = {
 
 const maxNameText = 200
 
-/** A name without query and fragment of a URI, which may contain secrets. */
 function shortName(name: string): string {
-  const end = name.search(/[?#]/)
-  return name.slice(0, end === -1 ? maxNameText : Math.min(end, maxNameText))
+  return loggableItemName(name).slice(0, maxNameText)
 }
 
 /** Combines lists of rules, all of which must permit; undefined for an empty list. */

@@ -3,7 +3,7 @@ import { exactText } from '../../../lib/json/exact.ts'
 import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../../../lib/json/json.ts'
 import { createHeaderFilter } from '../../../net/http/headers.ts'
 import type { Exchange, McpState, TargetAccess } from '../../../pipeline/exchange.ts'
-import type { McpItem } from '../../../pipeline/mcp-item.ts'
+import { loggableItemName, type McpItem } from '../../../pipeline/mcp-item.ts'
 import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Federation } from '../federation/federation.ts'
 import { type CallTarget, callTargetOf } from '../message/items.ts'
@@ -114,11 +114,9 @@ export function recordBatch(exchange: Exchange, messages: readonly ClientMessage
   }
 }
 
-/** Item name for logs: URIs without query and fragment, which may contain secrets. */
 function loggableName(subject: CallTarget | undefined): string | undefined {
-  if (subject?.kind !== 'resource') return subject?.name
-  const end = subject.name?.search(/[?#]/) ?? -1
-  return end === -1 ? subject.name : subject.name?.slice(0, end)
+  const name = subject?.name
+  return subject?.kind === 'resource' && name !== undefined ? loggableItemName(name) : name
 }
 
 /** Owner of the sessions of a request. */
