@@ -149,6 +149,13 @@ async function measureSearches(queries: LedgerQueries): Promise<void> {
   const team: Condition = { kind: 'values', field: 'group', values: ['team-7'] }
   await measure('status in (429, 500), of a team', 200, search([statuses, team]))
   await measure('of a team, in the middle', 200, search([team], {}, middle))
+  const keys = Array.from({ length: 20 }, (_, index) => `key-${index}`)
+  const tools: Condition = { kind: 'values', field: 'mcpItem', values: ['tool-3', 'tool-4'] }
+  await measure(
+    'of 20 keys and 2 tools, not found',
+    1_000,
+    search([{ kind: 'values', field: 'keyId', values: keys }, tools]),
+  )
   await measure('text, found in the newest rows', 200, search([], { text: 'model-3' }))
   await measure('text, not found: 50,000 rows', 1_000, search([], { text: 'nowhere' }))
   await measure(

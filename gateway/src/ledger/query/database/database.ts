@@ -22,6 +22,8 @@ export type Dialect = {
   contains(column: string): string
   /** Condition for statements that read many rows: true, or an error if the time of the query is over. */
   readonly inTime: string
+  /** Whether parts of an ordered union must be ordered themselves to be merged without reading all rows. */
+  readonly ordersParts: boolean
 }
 
 /** A query was ended after `queryTimeoutMs`. */

@@ -20,12 +20,16 @@ export function createPostgresQueries(
     `set local statement_timeout = ${timeoutMs}`,
     // The estimates of statements with limits trigger compilations of 0.5 s.
     'set local jit = off',
+    // A bounded number of rows is read in the order of an index; bitmaps would read and sort all of them.
+    'set local enable_bitmapscan = off',
+    'set local max_parallel_workers_per_gather = 0',
   ].join('; ')
 
   return {
     dialect: {
       contains: (column) => `strpos(lower(${column} collate "C"), ?) > 0`,
       inTime: '1 = 1',
+      ordersParts: true,
     },
     async use(run) {
       const deadline = performance.now() + timeoutMs

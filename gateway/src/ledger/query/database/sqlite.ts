@@ -41,6 +41,7 @@ export function createSqliteQueries(path: string, timeoutMs: number = queryTimeo
       contains: (column) => `instr(lower(${column}), ?) > 0`,
       // Once in some 256 rows, because a call takes longer than the row.
       inTime: '((random() & 255) <> 0 or tollgate_in_time())',
+      ordersParts: false,
     },
     async use(run) {
       deadline = performance.now() + timeoutMs

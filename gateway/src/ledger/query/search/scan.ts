@@ -27,6 +27,8 @@ export type Scan = {
 
 /** Most rows that a scan reads for one page of results. */
 const maxScannedRows = 50_000
+/** Most rows that are read of a scan for any purpose. */
+export const maxReadRows = 200_000
 /** Most values of a condition whose rows are merged from an index. */
 const maxIndexedValues = 20
 /** Rows that are counted to select the condition with the fewest. */
@@ -41,12 +43,15 @@ export async function planScan(select: Select, options: ScanOptions): Promise<Sc
     .map((condition) => conditionSql(condition, dialect))
   if (filter.text !== undefined) rest.push(textSql(filter.text, dialect))
   const columns = [...new Set(['completed_at', 'id', ...options.columns, ...columnsOf(filter)])].join(', ')
-  const parts = source.parts.map((part) => {
-    const condition = all([sql(dialect.inTime), part, ...range])
-    return wrap(`select ${columns} from tollgate_requests where `, condition, '')
-  })
   const direction = order === 'newest' ? 'desc' : 'asc'
-  const rows = wrap('', join(parts, ' union all '), ` order by completed_at ${direction}, id ${direction}`)
+  const sorted = `order by completed_at ${direction}, id ${direction}`
+  const parts = source.parts.map((part, index, { length }) => {
+    const condition = all([sql(dialect.inTime), part, ...range])
+    const selected = wrap(`select ${columns} from tollgate_requests where `, condition)
+    if (length === 1 || !dialect.ordersParts) return selected
+    return wrap('select * from (', selected, ` ${sorted} limit ${maxReadRows}) as part_${index}`)
+  })
+  const rows = wrap('', join(parts, ' union all '), ` ${sorted}`)
   return { rows, rest }
 }
 

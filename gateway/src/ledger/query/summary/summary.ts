@@ -2,7 +2,7 @@ import type { Dialect, QueryDatabase, Select } from '../database/database.ts'
 import { all, wrap } from '../database/sql.ts'
 import { type FilterField, filterFields } from '../search/fields.ts'
 import type { LedgerFilter } from '../search/filter.ts'
-import { planScan, rowAt, type Scan, scannedSql } from '../search/scan.ts'
+import { maxReadRows, planScan, rowAt, type Scan, scannedSql } from '../search/scan.ts'
 import { bucketSql, bucketStart, chooseBucketMs, dayMs, hourMs } from './buckets.ts'
 import { type Bucket, type Group, type GroupStatement, readGroups } from './groups.ts'
 import { keyNames } from './key-names.ts'
@@ -37,8 +37,6 @@ export type Summary = {
 
 /** Most requests that are read instead of sums, if the server selects the buckets. */
 const maxSelectedRows = 50_000
-/** Most requests that are read. */
-const maxReadRows = 200_000
 
 /** Sums up requests by time and by the values of fields. */
 export async function summarize(database: QueryDatabase, query: SummaryQuery): Promise<Summary> {
