@@ -96,7 +96,6 @@ function parsed(text: string): unknown {
 
 /** The record without its plain text. `apiKey.name` defaults to the name of the entry. */
 function hashed(record: ApiKeyRecord, entry: string): ApiKeyRecord {
-  const { key: _, metadata, ...rest } = record
-  const keyHash = keyHashOf(recordDigest(record) ?? '')
-  return { ...rest, keyHash, metadata: { name: entry, ...metadata } }
+  const { key: _, keyHash: __, metadata, ...rest } = record
+  return { keyHash: keyHashOf(recordDigest(record) ?? ''), metadata: { name: entry, ...metadata }, ...rest }
 }
