@@ -10,6 +10,7 @@ import { type Ledger, openLedger } from '../ledger/ledger.ts'
 import { systemClock } from '../lib/clock.ts'
 import { longestTimerMs, parseDuration } from '../lib/duration.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
+import { createLeaseDatabase } from '../policies/rate-limit/leases/lease-database.ts'
 import type { LogLevel, ProcessLog } from '../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
 import type { ThreadUrls } from '../workers/data-planes.ts'
@@ -66,6 +67,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   const link = createControlLink()
   const servers = createProcessServers(clock, metrics)
   const ledger = openLedgerOf(settings, { log, metrics })
+  const leases = createLeaseDatabase({
+    url: settings.logging?.database?.url ?? settings.database?.url,
+    process: randomUUID(),
+    log,
+    report: metrics.sharedLimits,
+  })
   const dataPlane = await openDataPlanes({
     settings,
     origin: feed.origin.kind === 'file' ? 'file' : feed.origin.from,
@@ -77,6 +84,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     metrics,
     threadUrls: options.threadUrls,
     acceptEntries: ledger?.accept,
+    exchangeLeases: leases.exchange,
     adminPort: servers.adminPort,
     api: link.api,
     fail: options.fail,
@@ -124,6 +132,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     servers.close()
     budgets.close()
     await Promise.all([dataPlane.close(), resources.close(), logApi.close()])
+    await leases.close()
     // After the data planes, which have sent their last entries.
     await ledger?.close()
   }

@@ -53,6 +53,7 @@ export async function compileOffline(
 /** Context of a compilation without network, processes and threads. */
 function offlineContext(warn: (line: string) => void): CompileContext {
   return {
+    exchangeLeases: () => Promise.reject(new Error('not used by compilation')),
     clock: systemClock,
     random: Math.random,
     send: () => Promise.reject(new Error('the network is not available during validation')),

@@ -17,7 +17,7 @@ import { defaultJsonLimits } from '../lib/json/limits.ts'
 import { runToCompletion } from '../lib/scheduling/yielding.ts'
 import { hostnameMistake } from '../pipeline/routing/hostnames.ts'
 import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../policies/guardrails/config.ts'
-import { checkSharedLimits, type LocatedLimits } from '../policies/rate-limit/shared-limits.ts'
+import { checkScopes, checkSharedLimits, type LocatedLimits } from '../policies/rate-limit/shared-limits.ts'
 import { checkCosts, checkPolicyBackends, checkRoutePolicies } from '../policies/registry/check.ts'
 import { checkNoBody } from '../policies/registry/expressions.ts'
 import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/registry/schema.ts'
@@ -273,7 +273,10 @@ export function* configChecks(
   })
   const scopes = policyScopes(config, sections)
   yield
-  checkSharedLimits(scopes.flatMap(limitsOf), (path, message) => report(sections.written(path), message))
+  const reportLimit: ReportIssue = (path, message) => report(sections.written(path), message)
+  checkSharedLimits(scopes.flatMap(limitsOf), reportLimit)
+  const database = config.config?.logging?.database?.url ?? config.config?.database?.url
+  if (database === undefined) checkScopes(scopes.flatMap(limitsOf), reportLimit)
   yield
   for (const { policies, path } of scopes) {
     const reportPolicy: ReportIssue = (at, message) => report(sections.written([...path, ...at]), message)

@@ -14,6 +14,7 @@ import type { BudgetReport } from '../ledger/budget-use.ts'
 import { ledgerSettingsOf } from '../ledger/config.ts'
 import type { LedgerSink } from '../ledger/sink.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { ExchangeLeases } from '../lib/planes/lease-exchange.ts'
 import type { BindableMemory } from '../lib/planes/memory.ts'
 import type { Peers } from '../lib/planes/peers.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
@@ -55,6 +56,8 @@ export type DataPlaneOptions = DataPlaneSettings & {
   /** Undefined without a ledger. */
   ledger: LedgerSink | undefined
   metrics: Metrics
+  /** Exchanges the use of shared limits for leases. */
+  exchangeLeases: ExchangeLeases
   threads: ThreadPool
   memory: BindableMemory
   peers: Peers
@@ -149,6 +152,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   const context: CompileContext = {
     clock,
     random: Math.random,
+    exchangeLeases: options.exchangeLeases,
     send: client.send,
     egress: {
       of: (node) => (provenance.isFromApi(node) ? policies.api : policies.file),

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import type { ExchangeLeases } from '../lib/planes/lease-exchange.ts'
 import type { Memory } from '../lib/planes/memory.ts'
 import type { Peers } from '../lib/planes/peers.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
@@ -41,6 +42,8 @@ export type CompileContext = {
   readonly memory: Memory
   /** The other data planes of the process. */
   readonly peers: Peers
+  /** Exchanges the use of limits with `scope: shared` for leases. */
+  readonly exchangeLeases: ExchangeLeases
   readonly log: Log
   readonly metrics: Metrics
   /** Reads a file named in the configuration (`apiKey: {file}`); throws with the path if unreadable. */

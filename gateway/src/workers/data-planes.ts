@@ -2,6 +2,7 @@ import type { ApiHandler } from '../admin/admin.ts'
 import type { DataPlane, DataPlaneSettings } from '../data-plane/data-plane.ts'
 import type { LedgerLines } from '../ledger/sender.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { ExchangeLeases } from '../lib/planes/lease-exchange.ts'
 import type { ProcessLog } from '../telemetry/log.ts'
 import type { MetricDump } from '../telemetry/metrics/dump.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
@@ -20,6 +21,7 @@ export type DataPlanesOptions = DataPlaneSettings & {
   threadUrls: ThreadUrls
   /** Accepts lines of data planes for the ledger; undefined without a ledger. */
   acceptEntries: ((lines: LedgerLines) => Promise<void>) | undefined
+  exchangeLeases: ExchangeLeases
   adminPort(): number
   api: ApiHandler
   /** Ends the process after an error that it cannot continue from. */

@@ -8,6 +8,7 @@ import { openServer } from '../data-plane/open-server.ts'
 import type { BudgetReport } from '../ledger/budget-use.ts'
 import { createLedgerSender, type LedgerLines, type LedgerSender } from '../ledger/sender.ts'
 import { systemClock } from '../lib/clock.ts'
+import type { LeaseReplies } from '../lib/planes/lease-exchange.ts'
 import { deserializeChunks } from '../lib/scheduling/chunked-clone.ts'
 import { keepTickShape } from '../lib/scheduling/keep-tick-shape.ts'
 import { createThreadPool } from '../lib/scheduling/thread-pool.ts'
@@ -74,6 +75,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     log,
     ledger,
     metrics,
+    exchangeLeases: (reports) => calls.call('exchangeLeases', reports) as Promise<LeaseReplies>,
     threads: createThreadPool({
       start: () => new Worker(new URL(poolUrl), { execArgv: [], env: {} }),
       ...poolLimitsOf(planes),

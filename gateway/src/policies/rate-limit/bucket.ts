@@ -25,6 +25,8 @@ export function isEqual(one: Rate, other: Rate): boolean {
 export type Bucket = {
   used: number
   refilledAt: number
+  /** Units that this process may consume until its next lease. Undefined for buckets of this process only. */
+  allowance?: number
 }
 
 /** Creates a full bucket whose intervals start now. Times are whole milliseconds of a monotonic clock. */
@@ -52,19 +54,39 @@ export function usedAt(bucket: Bucket, rate: Rate, nowMs: number): number {
 
 /** Consumes `amount`, capped at the capacity, so that the next refill adds its full amount. */
 export function consume(bucket: Bucket, rate: Rate, amount: number) {
-  bucket.used = Math.min(rate.capacity, bucket.used + amount)
+  bucket.used = Math.max(bucket.used, Math.min(rate.capacity, bucket.used + amount))
+  if (bucket.allowance !== undefined) bucket.allowance -= amount
+}
+
+/** Whether another unit exceeds the limit, or the lease of this process. */
+export function isExhausted(bucket: Bucket, rate: Rate): boolean {
+  return bucket.used >= rate.capacity || isWithoutLease(bucket, rate)
+}
+
+/** Whether only the lease of this process is exhausted. */
+function isWithoutLease({ used, allowance }: Bucket, { capacity }: Rate): boolean {
+  return allowance !== undefined && allowance < 1 && used < capacity
 }
 
 /** Returns one unit consumed at `takenAtMs`, unless a refill since then may have covered it. */
 export function returnUnit(bucket: Bucket, takenAtMs: number) {
-  if (bucket.refilledAt <= takenAtMs && bucket.used > 0) bucket.used -= 1
+  if (bucket.refilledAt > takenAtMs || bucket.used <= 0) return
+  bucket.used -= 1
+  if (bucket.allowance !== undefined) bucket.allowance += 1
 }
 
-/** Whole seconds until the next refill, rounded up, at least 1. */
+/**
+ * Whole seconds until the next refill that admits a request, rounded up, at least 1. A new lease takes less
+ * than a second.
+ */
 export function secondsToRefill(bucket: Bucket, rate: Rate, nowMs: number): number {
+  if (isWithoutLease(bucket, rate)) return 1
+  // A bucket of several processes may be used beyond its capacity.
+  const isBeyond = bucket.allowance !== undefined && bucket.used > rate.capacity
+  const refills = isBeyond ? Math.ceil((bucket.used - rate.capacity + 1) / rate.refill) : 1
   // Another data plane may have refilled it a moment after `nowMs`.
   const fromMs = Math.max(nowMs, bucket.refilledAt)
-  return Math.ceil((bucket.refilledAt + rate.intervalMs - fromMs) / 1000)
+  return Math.ceil((bucket.refilledAt + refills * rate.intervalMs - fromMs) / 1000)
 }
 
 /** Whether the bucket is full, including due refills. */

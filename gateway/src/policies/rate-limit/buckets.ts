@@ -27,6 +27,8 @@ export type Buckets = {
   charge(reference: BucketReference, amount: number, nowMs: number): void
   /** Returns one unit consumed at `takenAtMs`. */
   giveBack(reference: BucketReference, takenAtMs: number): void
+  /** State of the count over several processes; absent for buckets of this process only. */
+  sharing?(): { readonly processes: number; readonly synchronized: boolean }
   /** Iterates over the positions of buckets, for `read` and `valueOf`. */
   positions(): Iterable<number>
   /** Returns a copy of the bucket at a position; undefined if there is none. */

@@ -31,6 +31,7 @@ import {
   returnUnit,
 } from './bucket.ts'
 import type { BucketReference, Buckets } from './buckets.ts'
+import { type Leases, leasedCells } from './leases/leases.ts'
 
 /** Buckets of a limit by key value, for up to `maxKeys` values. */
 export type KeyedBuckets = Buckets & { readonly size: number }
@@ -54,9 +55,12 @@ const usedCell = 0
 const refilledCell = 1
 /** 1 as soon as a shared bucket is in use. */
 const startedCell = 2
-// Shared cells: bucket of requests without a value (3), overflow bucket (3), rate in force (4).
-const shape = { keyBytes: longestPlainKey, int32Cells: 0, float64Cells: 2, sharedCells: 10 }
-const rateCells = sharedCells + 6
+// Shared cells: bucket of requests without a value, overflow bucket, rate in force (4).
+const rateSize = 4
+/** Cells of a record, and of a shared bucket. Buckets with leases have more (`leases/leases.ts`). */
+const plainLayout = { record: 2, shared: 3 }
+const leasedLayout = { record: leasedCells, shared: leasedCells }
+const shape = { keyBytes: longestPlainKey, int32Cells: 0 }
 
 const sharedReferences: Record<number, BucketReference> = {
   [withoutValue]: { position: withoutValue, generation: 0, key: undefined },
@@ -65,6 +69,9 @@ const sharedReferences: Record<number, BucketReference> = {
 
 type State = {
   readonly table: KeyedTable
+  readonly layout: typeof plainLayout
+  /** Undefined for a limit of this process. */
+  readonly leases: Leases | undefined
   /** Copy of the locked bucket. */
   readonly bucket: Bucket
   /** Rate in force, or a copy. */
@@ -84,12 +91,20 @@ type State = {
  * full scan. If no inspected bucket is full at capacity, new values share one overflow bucket, so that a
  * client gains nothing from invented values.
  */
-export function createKeyedBuckets(memory: Memory, name: string, maxKeys: number): KeyedBuckets {
-  const table = createKeyedTable(memory, name, { ...shape, maxRecords: maxKeys })
+export function createKeyedBuckets(
+  memory: Memory,
+  name: string,
+  maxKeys: number,
+  leases?: Leases,
+): KeyedBuckets {
+  const layout = leases === undefined ? plainLayout : leasedLayout
+  const sizes = { float64Cells: layout.record, sharedCells: 2 * layout.shared + rateSize }
+  const table = createKeyedTable(memory, name, { ...shape, ...sizes, maxRecords: maxKeys })
+  leases?.bind(table)
   const bucket = createBucket(0)
   const fields = { key: undefined, position: 0, generation: 0, cell: 0, isNew: false, hadNoRoom: false }
   const rate = { capacity: 0, refill: 0, intervalMs: 0 }
-  const state: State = { table, bucket, rate, ...fields }
+  const state: State = { table, layout, leases, bucket, rate, ...fields }
   return {
     bucket,
     select(key, configured) {
@@ -108,7 +123,7 @@ export function createKeyedBuckets(memory: Memory, name: string, maxKeys: number
       readRate(state)
       state.isNew = false
       if (!lockReference(state, reference, nowMs)) lockSuccessor(state, reference, nowMs)
-      refillBucket(bucket, state.rate, nowMs)
+      refill(state, nowMs)
       consume(bucket, state.rate, amount)
       unlock(state)
       settle(state, nowMs)
@@ -119,6 +134,7 @@ export function createKeyedBuckets(memory: Memory, name: string, maxKeys: number
       returnUnit(bucket, takenAtMs)
       unlock(state)
     },
+    ...(leases && { sharing: leases.status }),
     get size() {
       return recordCount(table)
     },
@@ -126,7 +142,7 @@ export function createKeyedBuckets(memory: Memory, name: string, maxKeys: number
       yield* sharedPositions
       for (let record = 1; record <= highestRecord(table); record++) yield record
     },
-    read: (position) => read(table, position),
+    read: (position) => read(state, position),
     valueOf(position) {
       if (position < 0 || !lockUsed(table, position)) return undefined
       const value = keyOf(table, position)
@@ -146,7 +162,7 @@ function select(state: State, key: string | undefined): void {
 function lockSelected(state: State, nowMs: number): boolean {
   if (state.key === undefined) lockSharedBucket(state, withoutValue, nowMs)
   else if (!lockOwn(state, nowMs)) return false
-  refillBucket(state.bucket, state.rate, nowMs)
+  refill(state, nowMs)
   return true
 }
 
@@ -172,7 +188,7 @@ function lockOwn(state: State, nowMs: number): boolean {
 function lockSharedBucket(state: State, position: number, nowMs: number): void {
   const { table } = state
   lockShared(table)
-  const cell = sharedCells - (position + 1) * 3
+  const cell = sharedCell(state, position)
   if (table.float64[cell + startedCell] === 0) {
     table.float64[cell + refilledCell] = nowMs
     table.float64[cell + startedCell] = 1
@@ -218,9 +234,22 @@ function load(state: State, cell: number): void {
   state.cell = cell
   state.bucket.used = float64[cell + usedCell] ?? 0
   state.bucket.refilledAt = float64[cell + refilledCell] ?? 0
+  state.leases?.load(state.bucket, cell)
 }
 
-function unlock({ table, bucket, cell }: State): void {
+/** Index of the cells of a shared bucket. */
+function sharedCell({ layout }: State, position: number): number {
+  return sharedCells - (position + 1) * layout.shared
+}
+
+/** Applies due refills to the locked bucket. */
+function refill({ leases, bucket, rate }: State, nowMs: number): void {
+  if (leases === undefined) refillBucket(bucket, rate, nowMs)
+  else leases.refill(bucket, rate, nowMs)
+}
+
+function unlock({ table, leases, bucket, cell, position }: State): void {
+  leases?.store(bucket, cell, position)
   // A data plane that fails between the two must not refill twice.
   table.float64[cell + refilledCell] = bucket.refilledAt
   table.float64[cell + usedCell] = bucket.used
@@ -229,7 +258,7 @@ function unlock({ table, bucket, cell }: State): void {
 
 type Eviction = { steps: number; except: number; nowMs: number }
 
-function evictFull({ table, rate }: State, { steps, except, nowMs }: Eviction): void {
+function evictFull({ table, rate, leases }: State, { steps, except, nowMs }: Eviction): void {
   const bucket = createBucket(0)
   for (let step = 0; step < steps; step++) {
     const record = walk(table)
@@ -237,15 +266,17 @@ function evictFull({ table, rate }: State, { steps, except, nowMs }: Eviction): 
     const cell = float64Cells(table, record)
     bucket.used = table.float64[cell + usedCell] ?? 0
     bucket.refilledAt = table.float64[cell + refilledCell] ?? 0
-    if (record !== except && isFull(bucket, rate, nowMs)) removeRecord(table, record)
+    const isUnreported = leases?.isUnreported(cell) === true
+    if (record !== except && !isUnreported && isFull(bucket, rate, nowMs)) removeRecord(table, record)
     unlockTable(table)
   }
 }
 
-function read(table: KeyedTable, position: number): Bucket | undefined {
+function read(state: State, position: number): Bucket | undefined {
+  const { table } = state
   if (position < 0) lockShared(table)
   else if (!lockUsed(table, position)) return undefined
-  const cell = position < 0 ? sharedCells - (position + 1) * 3 : float64Cells(table, position)
+  const cell = position < 0 ? sharedCell(state, position) : float64Cells(table, position)
   const { float64 } = table
   const isUsed = position > 0 || float64[cell + startedCell] === 1
   const bucket = { used: float64[cell + usedCell] ?? 0, refilledAt: float64[cell + refilledCell] ?? 0 }
@@ -259,8 +290,9 @@ function read(table: KeyedTable, position: number): Bucket | undefined {
  */
 function activateRate(state: State, configured: ConfiguredRate): void {
   const { table } = state
+  const rateCells = rateCell(state)
   state.rate = configured
-  if (isInForce(table, configured)) return
+  if (isInForce(state, configured)) return
   lockShared(table)
   const { float64 } = table
   if (configured.sinceMs >= (float64[rateCells + 3] ?? 0)) {
@@ -268,20 +300,22 @@ function activateRate(state: State, configured: ConfiguredRate): void {
     float64[rateCells + 1] = configured.refill
     float64[rateCells + 2] = configured.intervalMs
     float64[rateCells + 3] = configured.sinceMs
-  } else state.rate = rateIn(float64)
+  } else state.rate = rateIn(state)
   unlockTable(table)
 }
 
 function readRate(state: State): void {
   const { table } = state
   // Values that another data plane is just replacing differ from those read under the lock before.
-  if (isInForce(table, state.rate)) return
+  if (isInForce(state, state.rate)) return
   lockShared(table)
-  state.rate = rateIn(table.float64)
+  state.rate = rateIn(state)
   unlockTable(table)
 }
 
-function isInForce({ float64 }: KeyedTable, { capacity, refill, intervalMs }: Rate): boolean {
+function isInForce(state: State, { capacity, refill, intervalMs }: Rate): boolean {
+  const { float64 } = state.table
+  const rateCells = rateCell(state)
   return (
     float64[rateCells] === capacity &&
     float64[rateCells + 1] === refill &&
@@ -289,8 +323,13 @@ function isInForce({ float64 }: KeyedTable, { capacity, refill, intervalMs }: Ra
   )
 }
 
-function rateIn(float64: Float64Array): Rate {
-  const [capacity = 0, refill = 0, intervalMs = 0] = float64.subarray(rateCells, rateCells + 3)
+function rateCell({ layout }: State): number {
+  return sharedCells + 2 * layout.shared
+}
+
+function rateIn(state: State): Rate {
+  const rateCells = rateCell(state)
+  const [capacity = 0, refill = 0, intervalMs = 0] = state.table.float64.subarray(rateCells, rateCells + 3)
   return { capacity, refill, intervalMs }
 }
 

@@ -27,7 +27,16 @@ export type LocalLimitSnapshot = {
   /** Units added after each interval. */
   refill: number
   intervalSeconds: number
+  /** Only of limits with `scope: shared`. Their state includes other processes, as last reported. */
+  shared?: SharedStatus
   state: BucketStatus | KeyedStatus
+}
+
+export type SharedStatus = {
+  /** Processes with a common count, this one included. */
+  processes: number
+  /** False while each process counts alone, without the database. */
+  synchronized: boolean
 }
 
 export type BucketStatus = { remaining: number; resetSeconds: number }
@@ -125,7 +134,8 @@ function laterOf(one: Failure, other: Failure): Failure {
 }
 
 async function localSnapshot(limit: Limit, place: string, clock: Clock): Promise<LocalLimitSnapshot> {
-  const { label, counts, rate, key } = limit
+  const { label, counts, rate, key, buckets } = limit
+  const shared = buckets.sharing?.()
   return {
     place,
     limit: label,
@@ -133,13 +143,15 @@ async function localSnapshot(limit: Limit, place: string, clock: Clock): Promise
     capacity: rate.capacity,
     refill: rate.refill,
     intervalSeconds: rate.intervalMs / 1000,
+    ...(shared && { shared: { ...shared } }),
     state: key === undefined ? singleStatus(limit, clock) : await keyedStatus(limit, key, clock),
   }
 }
 
 function singleStatus(limit: Limit, clock: Clock): BucketStatus {
   const nowMs = wholeMs(clock)
-  const bucket = limit.buckets.read(0)
+  const [position = 0] = limit.buckets.positions()
+  const bucket = limit.buckets.read(position)
   return bucket === undefined
     ? { remaining: limit.rate.capacity, resetSeconds: 0 }
     : bucketStatus(bucket, limit, nowMs)

@@ -11,6 +11,7 @@ import type { LimitMeter } from '../../telemetry/metrics/limits.ts'
 import type { ConfiguredRate } from './bucket.ts'
 import type { Buckets } from './buckets.ts'
 import { createKeyedBuckets } from './keyed-buckets.ts'
+import { leasesOf } from './leases/leases.ts'
 import { describeRule, isAddressKey, keyVariables, type LimitRule } from './local-config.ts'
 import { createSingleBucket } from './single-bucket.ts'
 
@@ -26,6 +27,8 @@ export type Limit = {
   readonly buckets: Buckets
   /** Selects the bucket of a request. */
   select(exchange: Exchange): void
+  /** Whether `select` is called for each request. */
+  readonly selects: boolean
   /** Expression with one bucket per value; undefined for a single bucket. */
   readonly key: CelProgram | undefined
 }
@@ -70,6 +73,7 @@ function identified(rules: readonly LimitRule[]): IdentifiedRule[] {
         other.id === rule.id &&
         other.appliesTo === appliesTo &&
         other.counts === counts &&
+        other.isShared === rule.isShared &&
         other.key === key &&
         other.rate.intervalMs === rate.intervalMs,
     )
@@ -85,9 +89,10 @@ function identityOf({ counts, key, rate, appliesTo }: LimitRule, position: numbe
 }
 
 /** Limits with the same `id` share their memory. The parts that determine its layout are in the name. */
-function memoryOf({ id, identity, counts, key }: IdentifiedRule, { scope }: LimitOptions): string {
-  if (id === undefined) return `rate-limit/${scope}/${identity}`
-  return `rate-limit shared/${JSON.stringify([id, counts, key ?? null])}`
+function memoryOf({ id, identity, counts, key, isShared }: IdentifiedRule, { scope }: LimitOptions): string {
+  const prefix = isShared ? 'leased ' : ''
+  if (id === undefined) return `${prefix}rate-limit/${scope}/${identity}`
+  return `${prefix}rate-limit shared/${JSON.stringify([id, counts, key ?? null])}`
 }
 
 function compileLimit(rule: IdentifiedRule, context: CompileContext, options: LimitOptions): Limit {
@@ -96,14 +101,22 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
   const key = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyVariables)
   const sinceMs = wholeMs(context.clock)
   const rate = { ...rule.rate, sinceMs }
-  const fields = { label, counts: rule.counts, rate, meter: context.metrics.limit(label), memory }
+  const { counts, isShared } = rule
+  const fields = { label, counts, rate, meter: context.metrics.limit(label), memory, key }
+  const maxKeys = options.maxKeys ?? 1_000_000
+  const create = () => {
+    if (isShared)
+      return createKeyedBuckets(context.memory, memory, maxKeys, leasesOf(memory, counts, context))
+    return key === undefined
+      ? createSingleBucket(context.memory, memory, sinceMs)
+      : createKeyedBuckets(context.memory, memory, maxKeys)
+  }
+  const buckets = context.retained(memory, create)
   if (key === undefined) {
-    const buckets = context.retained(memory, () => createSingleBucket(context.memory, memory, sinceMs))
-    return { ...fields, needsBody: false, buckets, select() {}, key }
+    const select = () => buckets.select(undefined, rate)
+    return { ...fields, needsBody: false, buckets, select, selects: isShared }
   }
   const byNetwork = rule.key !== undefined && isAddressKey(rule.key)
-  const maxKeys = options.maxKeys ?? 1_000_000
-  const buckets = context.retained(memory, () => createKeyedBuckets(context.memory, memory, maxKeys))
   return {
     ...fields,
     needsBody: needsBody(key),
@@ -112,7 +125,7 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
       const value = keyOf(key, exchange)
       buckets.select(byNetwork && value !== undefined ? clientNetwork(value) : value, rate)
     },
-    key,
+    selects: true,
   }
 }
 

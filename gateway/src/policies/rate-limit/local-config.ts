@@ -65,6 +65,12 @@ export const limitFields = {
 }
 
 const commonFields = {
+  scope: optional(
+    enumeration(['process', 'shared'], {
+      doc: 'Processes with a common count. `shared`: all that use the same database, `config.logging.database` or `config.database`.',
+      default: 'process',
+    }),
+  ),
   appliesTo: optional(appliesToSchema),
   id: optional(
     name({
@@ -108,20 +114,23 @@ export type LimitRule = {
   readonly name: string | undefined
   readonly id: string | undefined
   readonly appliesTo: 'llm' | undefined
+  /** Whether the processes of a database have a common count. */
+  readonly isShared: boolean
 }
 
 export function limitRule(entry: Entry): LimitRule {
   const { key, name, id, appliesTo } = entry
+  const isShared = entry.scope === 'shared'
   if ('fillInterval' in entry) {
     // The schema validates the form; `checkLocalRateLimit` rejects an interval of 0.
     const intervalMs = Math.max(1, parseDuration(entry.fillInterval) ?? 1)
     const rate = { capacity: entry.maxTokens, refill: entry.tokensPerFill, intervalMs }
-    return { counts: entry.type ?? 'requests', rate, key, name, id, appliesTo }
+    return { counts: entry.type ?? 'requests', rate, key, name, id, appliesTo, isShared }
   }
   const counts = entry.requests !== undefined ? 'requests' : 'tokens'
   const refill = entry.requests !== undefined ? entry.requests : entry.tokens
   const rate = { capacity: refill + (entry.burst ?? 0), refill, intervalMs: unitMs[entry.unit] }
-  return { counts, rate, key, name, id, appliesTo }
+  return { counts, rate, key, name, id, appliesTo, isShared }
 }
 
 /** Whether a limit counts tokens. */
@@ -135,10 +144,11 @@ export function isLlmOnly(entry: Entry): boolean {
 }
 
 /** `requests per minute`, `tokens per 10s by apiKey.id`, `llm requests per second`. */
-export function describeRule({ counts, rate, key, appliesTo }: LimitRule): string {
+export function describeRule({ counts, rate, key, appliesTo, isShared }: LimitRule): string {
   const by = key === undefined ? '' : ` by ${key}`
   const of = appliesTo === undefined ? '' : `${appliesTo} `
-  return `${of}${counts} per ${intervalWords(rate.intervalMs)}${by}`
+  const shared = isShared ? 'shared ' : ''
+  return `${shared}${of}${counts} per ${intervalWords(rate.intervalMs)}${by}`
 }
 
 function intervalWords(intervalMs: number): string {

@@ -4,7 +4,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange, LimitReservation, LimitStatus, RequestLimits } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { recordLimit } from '../../pipeline/recording/recording.ts'
-import { consume, secondsToRefill } from './bucket.ts'
+import { consume, isExhausted, secondsToRefill } from './bucket.ts'
 import type { BucketReference } from './buckets.ts'
 import { rateLimitReply } from './headers.ts'
 import { compileLimits, type Limit, type LimitOptions, wholeMs } from './limit.ts'
@@ -71,14 +71,14 @@ type Step = {
   readonly lockOrder: readonly Limit[]
   /** Limits of a later step that can be evaluated in this one. */
   readonly foreseeable: readonly Limit[]
-  /** Limits with a key. */
+  /** Limits that select a bucket for each request. */
   readonly keyed: readonly Limit[]
   readonly clock: Clock
 }
 
 function stepOf(limits: readonly Limit[], clock: Clock): Step {
   const lockOrder = limits.toSorted((a, b) => (a.memory < b.memory ? -1 : 1))
-  const keyed = limits.filter((limit) => limit.key !== undefined)
+  const keyed = limits.filter((limit) => limit.selects)
   return { limits, lockOrder, foreseeable: [], keyed, clock }
 }
 
@@ -88,7 +88,7 @@ function admit(exchange: Exchange, step: Step): Reply | undefined {
   const nowMs = wholeMs(clock)
   for (const limit of keyed) limit.select(exchange)
   lockAll(lockOrder, nowMs)
-  const isAdmitted = !limits.some(isExhausted)
+  const isAdmitted = !limits.some(isLimitExhausted)
   if (isAdmitted) limits.forEach(consumeRequest)
   for (const { buckets } of lockOrder) buckets.unlock()
   for (const { buckets } of keyed) buckets.settle(nowMs)
@@ -131,8 +131,8 @@ function lockAll(lockOrder: readonly Limit[], nowMs: number): void {
  * Whether another request exceeds the limit. For tokens: whether none remain, because usage is unknown until
  * the end.
  */
-function isExhausted({ rate, buckets }: Limit): boolean {
-  return buckets.bucket.used >= rate.capacity
+function isLimitExhausted({ rate, buckets }: Limit): boolean {
+  return isExhausted(buckets.bucket, rate)
 }
 
 function consumeRequest({ counts, rate, buckets }: Limit): void {
@@ -165,8 +165,8 @@ function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Step, no
   let longest: LimitStatus = { limit: 0, remaining: 0, resetSeconds: 0 }
   let label = ''
   for (const limit of step.limits) {
-    recordStatus(exchange, limit, nowMs, isExhausted(limit))
-    if (!isExhausted(limit)) continue
+    recordStatus(exchange, limit, nowMs, isLimitExhausted(limit))
+    if (!isLimitExhausted(limit)) continue
     limit.meter.refused()
     const status = closer(undefined, limit, nowMs)
     if (status.resetSeconds <= longest.resetSeconds) continue
@@ -178,7 +178,7 @@ function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Step, no
     lockAll([limit], nowMs)
     limit.buckets.unlock()
     limit.buckets.settle(nowMs)
-    if (!isExhausted(limit)) continue
+    if (!isLimitExhausted(limit)) continue
     const status = closer(undefined, limit, nowMs)
     if (status.resetSeconds > longest.resetSeconds) longest = status
   }

@@ -23,6 +23,16 @@ export function checkSharedLimits(lists: Iterable<LocatedLimits>, report: Report
   }
 }
 
+/** Reports limits with `scope: shared` in a configuration without a database. */
+export function checkScopes(lists: Iterable<LocatedLimits>, report: ReportIssue): void {
+  for (const { path, limits } of lists) {
+    for (const [index, { scope }] of limits.entries()) {
+      if (scope !== 'shared') continue
+      report([...path, index, 'scope'], 'shared requires a database: set config.database.url')
+    }
+  }
+}
+
 function contentOf(entry: LocalRateLimitConfig[number]): string {
   return JSON.stringify(Object.entries(entry).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }

@@ -38,6 +38,18 @@ export function createLimitMeters(registry: MetricRegistry): (limit: string) => 
   }
 }
 
+/** Creates the gauge of the database of shared limits. The series exists after its first use. */
+export function createSharedLimitGauge(registry: MetricRegistry): (isConnected: boolean) => void {
+  const connected = registry.gauge({
+    name: 'tollgate_limit_database_connected',
+    help: '1 if limits with scope shared are counted with other processes, 0 while each process counts alone. Absent without such limits.',
+    labels: [],
+  })
+  return (isConnected) => {
+    connected.slot().value = isConnected ? 1 : 0
+  }
+}
+
 export function createGlobalLimitMeters(registry: MetricRegistry): (limit: string) => GlobalLimitMeter {
   const checks = registry.counter({
     name: 'tollgate_global_limit_checks_total',

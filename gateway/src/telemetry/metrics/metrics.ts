@@ -7,6 +7,7 @@ import {
   createAdmissionMeters,
   createGlobalLimitMeters,
   createLimitMeters,
+  createSharedLimitGauge,
   type GlobalLimitMeter,
   type LimitMeter,
 } from './limits.ts'
@@ -23,6 +24,8 @@ export type Metrics = ConfigMeter &
     llm(model: string, provider: string): LlmMeter
     limit(name: string): LimitMeter
     globalLimit(name: string): GlobalLimitMeter
+    /** Reports whether limits with `scope: shared` are counted with other processes. */
+    sharedLimits(isConnected: boolean): void
     budget(name: string): BudgetMeter
     rule(name: string): RuleMeter
     guard(name: string): GuardMeter
@@ -40,6 +43,7 @@ export function createMetrics(): Metrics {
     llm: createLlmMeters(registry),
     limit: createLimitMeters(registry),
     globalLimit: createGlobalLimitMeters(registry),
+    sharedLimits: createSharedLimitGauge(registry),
     budget: createBudgetMeters(registry),
     rule: createRuleMeters(registry),
     guard: createGuardMeters(registry),
