@@ -359,25 +359,31 @@ export type Exchange = {
   readonly informational: ((status: number, headers: Headers) => void) | undefined
   /** The matched route; written by the pipeline. */
   route: MatchedRoute<RouteProperties> | undefined
-  /** UUID of an LLM or MCP request, in `x-request-id` of its reply; undefined for other requests. */
+  /**
+   * UUID of an LLM or MCP request, in `x-request-id` of its reply; undefined for other requests. Written by
+   * the pipeline.
+   */
   requestId: string | undefined
-  /** Error shape of refusals on the matched route; plain text before routing. */
+  /** Error shape of refusals on the matched route, written by the pipeline; plain text before routing. */
   errorFormat: ErrorFormat
   /** Written by the policies that modify the forwarded request; read by backends. */
   forwarding: Forwarding | undefined
   readonly auth: AuthState
+  /** Written by `policies/rate-limit`. */
   limits: RequestLimits | undefined
+  /** Written by `backends/llm`. */
   llm: LlmState | undefined
+  /** Written by `backends/mcp`. */
   mcp: McpState | undefined
   /** Decisions of guards, without those that were neutral; written by `policies/guardrails`. */
   guards: GuardDecision[] | undefined
-  /** Decisions and times for the entry in the ledger; undefined without an entry. Written by the pipeline. */
-  recording: Recording | undefined
   /** Budgets that apply to the request; written by `policies/budgets`. */
   budgets: BudgetStatus[] | undefined
   /** Amounts charged to budgets at the end; written by `policies/budgets`. */
   charges: BudgetCharge[] | undefined
-  /** Written at the end of the exchange, if the ledger stores payloads. */
+  /** Decisions and times for the entry in the ledger; undefined without an entry. Written by the pipeline. */
+  recording: Recording | undefined
+  /** Texts for the ledger; written by `policies/guardrails` for LLM requests, and by `backends/mcp`. */
   payload: PayloadTexts | undefined
   readonly log: LogState
 }
