@@ -200,4 +200,25 @@ describe('standard attributes', () => {
     expect(configured.group(given)).toBeUndefined()
     expect(configured.group(exchangeOf({ headers: { 'x-team': 'red' } }).facts)).toBe('red')
   })
+
+  it.each([
+    'request.headers["authorization"]',
+    'request.headers["x-auth-request"]',
+    'request.headers["api_key"]',
+    'request.query',
+    'apiKey.name + request.uri',
+  ])('store a hash of %s', (user) => {
+    const headers = { authorization: 'Bearer canary', 'x-auth-request': 'canary', api_key: 'canary' }
+    const { facts: known } = exchangeOf({ headers })
+    const request = { ...known.request, query: '?key=canary', uri: 'http://host/?key=canary' }
+    const given = { ...known, apiKey: { name: 'canary' }, request }
+    expect(compileStandardAttributes({ user }).user(given)).toMatch(/^sha256:[0-9a-f]{64}$/)
+  })
+
+  it('store values of headers beside members of the key', () => {
+    const group = 'has(apiKey.group) ? apiKey.group : request.headers["x-team"]'
+    const { facts: given } = exchangeOf({ headers: { 'x-team': 'red' } })
+    given.apiKey = { id: 'k' }
+    expect(compileStandardAttributes({ group }).group(given)).toBe('red')
+  })
 })

@@ -2,6 +2,7 @@ import type { CelProgram } from '../../cel/cel.ts'
 import { compileCheckedCel } from '../../cel/checked.ts'
 import { CelEvaluationError } from '../../cel/failure.ts'
 import type { Facts } from '../exchange.ts'
+import { hashedValue, mayBeCredential } from './credential-values.ts'
 
 /** `config.standardAttributes`: CEL expressions of the user and the group of a request. */
 export type StandardAttributesConfig = {
@@ -47,9 +48,11 @@ function defaultGroup({ apiKey, jwt }: Facts): string | undefined {
 }
 
 function evaluated(program: CelProgram): (facts: Facts) => string | undefined {
+  const isCredential = mayBeCredential(program)
   return (facts) => {
     try {
-      return textOf(program.evaluate(facts))
+      const text = textOf(program.evaluate(facts))
+      return isCredential && text !== undefined ? hashedValue(text) : text
     } catch (error) {
       if (error instanceof CelEvaluationError) return undefined
       throw error

@@ -5,6 +5,7 @@ import { CelEvaluationError } from '../../cel/failure.ts'
 import { createWindows, type FindWindow, type TimeWindow } from '../../lib/time-window.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { hashedValue, mayBeCredential } from '../../pipeline/recording/credential-values.ts'
 import { evaluateOrDefault } from '../../pipeline/rules.ts'
 import type { BudgetRule } from '../../schema/budget.ts'
 import type { BudgetMeter } from '../../telemetry/metrics/budgets.ts'
@@ -43,7 +44,7 @@ export function compileBudget(
   const label = `${scope}: ${rule.name}`
   const when = config.when === undefined ? undefined : compileCheckedCel(config.when, budgetVariables)
   const key = config.key === undefined ? undefined : compileCheckedCel(config.key, budgetVariables)
-  const isSecret = key !== undefined && mayBeSecret(key)
+  const isSecret = key !== undefined && mayBeCredential(key)
   return {
     ...createBudget(rule, identityOf(scope, rule)),
     label,
@@ -114,7 +115,7 @@ function noValue(): string {
 function keyValue(key: CelProgram, { facts }: Exchange, isSecret: boolean): string {
   const text = textOf(key, facts)
   if (text === '' || (!isSecret && text.length <= longestValue && text.isWellFormed())) return text
-  return `sha256:${hash('sha256', Buffer.from(text, 'utf16le'), 'hex')}`
+  return hashedValue(text)
 }
 
 function textOf(key: CelProgram, facts: object): string {
@@ -127,11 +128,4 @@ function textOf(key: CelProgram, facts: object): string {
     if (error instanceof CelEvaluationError) return ''
     throw error
   }
-}
-
-const credentialNames = /authorization|cookie|api-?key|token|secret/i
-
-/** Whether values may be credentials of requests, which the ledger must not contain. */
-function mayBeSecret({ roots, source }: CelProgram): boolean {
-  return roots.has('request') && credentialNames.test(source)
 }

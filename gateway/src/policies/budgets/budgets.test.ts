@@ -179,10 +179,10 @@ describe('budgets', () => {
     expect(call(world, 1)?.charges?.[0]?.value).toBe('')
   })
 
-  it('store values that may be credentials as hashes', () => {
-    const world = worldOf([{ ...team, key: 'request.headers["authorization"]' }])
+  it.each(['authorization', 'api_key', 'x-password'])('store values of the header %s as hashes', (name) => {
+    const world = worldOf([{ ...team, key: `request.headers["${name}"]` }])
     const exchange = requestOf()
-    exchange.facts.request.headers['authorization'] = 'Bearer secret'
+    exchange.facts.request.headers[name] = 'Bearer secret'
     admit(world, exchange)
     expect(end(world, exchange, 5).charges?.[0]?.value).toMatch(/^sha256:[0-9a-f]{64}$/)
   })
