@@ -38,7 +38,11 @@ export async function readBudgetsOf(
   if (request.kind === 'page')
     return { kind: 'page', ...(await readBudgets(accounts, budgets, { query: request, now })) }
   const { apiKeyName } = request
-  return { kind: 'keys', observedAt: now, budgets: readKeyBudgets(accounts, budgets, { apiKeyName, now }) }
+  return {
+    kind: 'keys',
+    observedAt: now,
+    budgets: await readKeyBudgets(accounts, budgets, { apiKeyName, now }),
+  }
 }
 
 /** Whether requests are charged to a budget of the configuration. */

@@ -24,6 +24,27 @@ export function createWindows(rule: WindowRule): FindWindow {
   }
 }
 
+/** Creates windows. Those of a calendar rule are shared. */
+export type WindowSource = (rule: WindowRule) => FindWindow
+
+/**
+ * Creates a source of windows. Budgets of 100,000 keys may have one calendar rule, and each use of a time
+ * zone takes 0.8 ms and 80 KB.
+ */
+export function createWindowSource(): WindowSource {
+  const calendars = new Map<string, FindWindow>()
+  return (rule) => {
+    if (rule.kind === 'fixed') return createWindows(rule)
+    const key = `${rule.unit} ${rule.timeZone}`
+    let windows = calendars.get(key)
+    if (windows === undefined) {
+      windows = createWindows(rule)
+      calendars.set(key, windows)
+    }
+    return windows
+  }
+}
+
 /** Whether a text is the name of a time zone, for example `Europe/Berlin`. */
 export function isTimeZone(text: string): boolean {
   try {

@@ -2,7 +2,12 @@ import { hash } from 'node:crypto'
 import type { CelProgram } from '../../cel/cel.ts'
 import { compileCheckedCel } from '../../cel/checked.ts'
 import { CelEvaluationError } from '../../cel/failure.ts'
-import { createWindows, type FindWindow, type TimeWindow } from '../../lib/time-window.ts'
+import {
+  createWindowSource,
+  type FindWindow,
+  type TimeWindow,
+  type WindowSource,
+} from '../../lib/time-window.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { hashedValue, mayBeCredential } from '../../pipeline/recording/credential-values.ts'
@@ -38,7 +43,7 @@ const longestValue = 256
 export function compileBudget(
   config: BudgetConfig,
   scope: string,
-  context: Pick<CompileContext, 'metrics'>,
+  context: Pick<CompileContext, 'metrics' | 'retained'>,
 ): Budget {
   const rule = budgetRule(config)
   const label = `${scope}: ${rule.name}`
@@ -46,7 +51,7 @@ export function compileBudget(
   const key = config.key === undefined ? undefined : compileCheckedCel(config.key, budgetVariables)
   const isSecret = key !== undefined && mayBeCredential(key)
   return {
-    ...createBudget(rule, identityOf(scope, rule)),
+    ...createBudget(rule, identityOf(scope, rule), windowSource(context)),
     label,
     failsClosed: config.failureMode === 'failClosed',
     meter: context.metrics.budget(label),
@@ -60,11 +65,11 @@ export function compileBudget(
 export function compileKeyBudget(
   rule: BudgetRule,
   keyId: string,
-  context: Pick<CompileContext, 'metrics'>,
+  context: Pick<CompileContext, 'metrics' | 'retained'>,
 ): Budget {
   const label = `key: ${rule.name}`
   return {
-    ...createBudget(rule, identityOf(`key/${keyId}`, rule)),
+    ...createBudget(rule, identityOf(`key/${keyId}`, rule), windowSource(context)),
     label,
     failsClosed: false,
     meter: context.metrics.budget(label),
@@ -78,11 +83,16 @@ export function identityOf(scope: string, { name, unit }: Pick<BudgetRule, 'name
   return `${scope}/${name}/${unit}`
 }
 
+function windowSource({ retained }: Pick<CompileContext, 'retained'>): WindowSource {
+  return retained('windows of budgets', createWindowSource)
+}
+
 function createBudget(
   rule: BudgetRule,
   identity: string,
+  windowsOf: WindowSource,
 ): Pick<Budget, 'identity' | 'rule' | 'levels' | 'windowAt' | 'accountOf'> {
-  const windowAt = createWindows(rule.window)
+  const windowAt = windowsOf(rule.window)
   let prefix = ''
   let prefixStart = Number.NaN
   return {

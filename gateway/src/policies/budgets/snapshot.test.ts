@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { countTurns } from '../../../test/support/count-turns.ts'
 import { createKeyedAccounts } from '../../lib/planes/keyed-accounts.ts'
 import { createLocalMemory } from '../../lib/planes/memory.ts'
 import type { BudgetRule } from '../../schema/budget.ts'
@@ -93,10 +94,30 @@ describe('readBudgets', () => {
 })
 
 describe('readKeyBudgets', () => {
-  it('selects keys by name', () => {
+  it('selects keys by name', async () => {
     const accounts = accountsWith({ [accountPrefix(ofKey.identity, now)]: 40 })
-    const found = readKeyBudgets(accounts, [team, ofKey], { apiKeyName: 'build', now })
+    const found = await readKeyBudgets(accounts, [team, ofKey], { apiKeyName: 'build', now })
     expect(found).toMatchObject([{ budget: 'daily', usage: { used: '40', remaining: '60' } }])
-    expect(readKeyBudgets(accounts, [ofKey], { apiKeyName: 'other', now })).toEqual([])
+    expect(await readKeyBudgets(accounts, [ofKey], { apiKeyName: 'other', now })).toEqual([])
+  })
+})
+
+describe('budgets of many keys', () => {
+  const window = { kind: 'calendar', unit: 'month', timeZone: 'Europe/Berlin' } as const
+  const many = Array.from({ length: 20_000 }, (_, index): ConfiguredBudget => {
+    return { ...ofKey, identity: `key/${index}/daily/tokens`, rule: { ...rule, window } }
+  })
+
+  it.each([
+    ['listed', () => readBudgets(accountsWith({}), many, { query, now })],
+    ['read', () => readKeyBudgets(accountsWith({}), many, { apiKeyName: undefined, now })],
+  ])('are %s in slices, with one calendar of each time zone', async (_, read) => {
+    const formats = vi.spyOn(Intl, 'DateTimeFormat')
+    try {
+      expect(await countTurns(read)).toBeGreaterThanOrEqual(3)
+      expect(formats.mock.calls.length).toBe(1)
+    } finally {
+      formats.mockRestore()
+    }
   })
 })

@@ -1,6 +1,5 @@
 import type { KeyedAccounts } from '../../lib/planes/keyed-accounts.ts'
-import type { TimeWindow } from '../../lib/time-window.ts'
-import { createWindows } from '../../lib/time-window.ts'
+import { createWindowSource, type FindWindow, type TimeWindow } from '../../lib/time-window.ts'
 import type { BudgetRule } from '../../schema/budget.ts'
 import { accountPrefix, parseAccountKey } from './accounts.ts'
 import { formatAmount } from './reply.ts'
@@ -59,8 +58,21 @@ type Entry = {
 }
 
 const unused: Amounts = { used: 0, reserved: 0 }
-/** Accounts read between two yields to traffic. */
-const accountsPerTurn = 5_000
+/** Accounts and budgets read between two yields to traffic. */
+const itemsPerTurn = 5_000
+
+/** Yields to traffic between parts of an iteration. */
+async function* inTurns<T>(items: Iterable<T>): AsyncGenerator<readonly T[]> {
+  let part: T[] = []
+  for (const item of items) {
+    part.push(item)
+    if (part.length < itemsPerTurn) continue
+    yield part
+    part = []
+    await new Promise(setImmediate)
+  }
+  yield part
+}
 
 /** Reads a page of all budgets, those closest to their limit first. */
 export async function readBudgets(
@@ -68,9 +80,11 @@ export async function readBudgets(
   budgets: readonly ConfiguredBudget[],
   { query, now }: { query: BudgetQuery; now: number },
 ): Promise<BudgetPage> {
-  const known = new Map(
-    budgets.map((budget) => [budget.identity, { budget, windowAt: createWindows(budget.rule.window) }]),
-  )
+  const windowsOf = createWindowSource()
+  const known = new Map<string, { budget: ConfiguredBudget; windowAt: FindWindow }>()
+  for await (const part of inTurns(budgets)) {
+    for (const budget of part) known.set(budget.identity, { budget, windowAt: windowsOf(budget.rule.window) })
+  }
   const page: Entry[] = []
   const after = query.cursor === undefined ? undefined : Buffer.from(query.cursor, 'base64url').toString()
   const seen = new Set<string>()
@@ -87,22 +101,23 @@ export async function readBudgets(
     page.length = Math.min(page.length, query.limit + 1)
   }
 
-  let read = 0
-  for (const position of accounts.positions()) {
-    read += 1
-    if (read % accountsPerTurn === 0) await new Promise(setImmediate)
+  function addAccount(position: number): void {
     const account = accounts.read(position)
     const parsed = account && parseAccountKey(account.key)
     const found = parsed && known.get(parsed.budget)
-    if (account === undefined || parsed === undefined || found === undefined) continue
+    if (account === undefined || parsed === undefined || found === undefined) return
     const window = found.windowAt(now)
-    if (window.start !== parsed.windowStart) continue
+    if (window.start !== parsed.windowStart) return
     seen.add(parsed.budget)
     add(entryOf({ ...found, value: parsed.value, window, amounts: account }))
   }
-  for (const [identity, { budget, windowAt }] of known) {
-    if (budget.key === undefined && !seen.has(identity))
-      add(entryOf({ budget, value: '', window: windowAt(now), amounts: unused }))
+
+  for await (const part of inTurns(accounts.positions())) part.forEach(addAccount)
+  for await (const part of inTurns(known)) {
+    for (const [identity, { budget, windowAt }] of part) {
+      if (budget.key === undefined && !seen.has(identity))
+        add(entryOf({ budget, value: '', window: windowAt(now), amounts: unused }))
+    }
   }
   const hasNext = page.length > query.limit
   const shown = page.slice(0, query.limit)
@@ -114,18 +129,23 @@ export async function readBudgets(
 }
 
 /** Reads the budgets of virtual keys. `apiKeyName` selects keys by name. */
-export function readKeyBudgets(
+export async function readKeyBudgets(
   accounts: KeyedAccounts,
   budgets: readonly ConfiguredBudget[],
   { apiKeyName, now }: { apiKeyName: string | undefined; now: number },
-): BudgetState[] {
-  return budgets
-    .filter(({ apiKey }) => apiKey !== undefined && (apiKeyName === undefined || apiKey.name === apiKeyName))
-    .map((budget) => {
-      const window = createWindows(budget.rule.window)(now)
-      const amounts = accounts.find(accountPrefix(budget.identity, window.start)) ?? unused
-      return stateOf(entryOf({ budget, value: '', window, amounts }))
-    })
+): Promise<BudgetState[]> {
+  const windowsOf = createWindowSource()
+  const states: BudgetState[] = []
+  for await (const part of inTurns(budgets)) {
+    for (const budget of part) {
+      const { apiKey, identity, rule } = budget
+      if (apiKey === undefined || (apiKeyName !== undefined && apiKey.name !== apiKeyName)) continue
+      const window = windowsOf(rule.window)(now)
+      const amounts = accounts.find(accountPrefix(identity, window.start)) ?? unused
+      states.push(stateOf(entryOf({ budget, value: '', window, amounts })))
+    }
+  }
+  return states
 }
 
 /** Digits of a share in the order of a list: shares beyond it are equal. */
