@@ -1,4 +1,4 @@
-import type { Query } from '../../../database/postgres/client.ts'
+import { type Query, shortQueryTimeoutMs } from '../../../database/postgres/client.ts'
 import { type BatchPlan, writtenBefore } from '../batch-plan.ts'
 import type { BudgetTotal, LedgerBatch, WriteResult } from '../store.ts'
 import { arrayLiteral } from './array-literal.ts'
@@ -41,7 +41,7 @@ export async function writePlan(
   await insertAll(query, addToDays, plan.days)
   await insertAll(query, writeKeysUsed, plan.keys)
   const totals = await addAll(query, plan.budgets)
-  await query('commit')
+  await query('commit', undefined, shortQueryTimeoutMs)
   return { kind: 'written', totals }
 }
 
