@@ -101,8 +101,9 @@ async function revert(
   if (query.kind === 'invalid') return refuse(refusal(400, query.message), request)
   const record = await findRecord(id, options)
   if (record.kind === 'refused') return refuse(record, request)
-  const change = revertOf(record.record, options.resources)
-  if ('status' in change) return refuse(change, request)
+  const planned = revertOf(record.record, options.resources)
+  if (planned.kind === 'refused') return refuse(planned, request)
+  const { change } = planned
   const { kind, draft } = change
   const refused = draft && refuseDraft(kind, draft, options)
   if (refused) return refuse(refused, request)

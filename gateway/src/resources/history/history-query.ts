@@ -1,3 +1,4 @@
+import { parseTimestamp } from '../../lib/timestamp.ts'
 import { namedId, readUuid } from '../change/identity.ts'
 import { findKind } from '../kinds.ts'
 import type { Resources } from '../resources.ts'
@@ -68,14 +69,12 @@ function readTimes(
   for (const name of ['from', 'to'] as const) {
     const text = sent.get(name)
     if (text === undefined) continue
-    const time = timeForm.test(text) ? Date.parse(text) : Number.NaN
-    if (Number.isNaN(time)) return invalid(`${name} must be a time of RFC 3339, such as 2026-01-31T08:00:00Z`)
+    const time = parseTimestamp(text)
+    if (time === undefined) return invalid(`${name} must be a time of RFC 3339, such as 2026-01-31T08:00:00Z`)
     times[name] = new Date(time).toISOString()
   }
   return { kind: 'times', times }
 }
-
-const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
 
 function readResource(
   sent: ReadonlyMap<string, string>,

@@ -48,13 +48,8 @@ const current = (value: JsonObject | undefined) => ({
 it('restores a removed secret from the current record', () => {
   const record = changed(provider('sk-1'), provider('sk-1', { defaults: { a: 1 } }))
   const revert = revertOf(record, current(provider('sk-1', { defaults: { a: 2 } })))
-  expect(revert).toEqual({
-    op: 'revert',
-    of: 7,
-    kind,
-    id,
-    draft: { kind: 'draft', name: 'p', value: provider('sk-1') },
-  })
+  const draft = { kind: 'draft', name: 'p', value: provider('sk-1') }
+  expect(revert).toEqual({ kind: 'revert', change: { op: 'revert', of: 7, kind, id, draft } })
 })
 
 it.each([

@@ -14,16 +14,19 @@ import {
 } from '../stores/value-codec.ts'
 import { sentValue } from './history-view.ts'
 
+type Revert = { readonly kind: 'revert'; readonly change: RevertChange }
+
 /**
  * The change that restores the value of a record before a recorded change. Removed secrets are restored from
  * the current record if it has the same; otherwise the revert is refused.
  */
-export function revertOf(record: HistoryRecord, resources: Pick<Resources, 'find'>): RevertChange | Refusal {
+export function revertOf(record: HistoryRecord, resources: Pick<Resources, 'find'>): Revert | Refusal {
   const kind = findKind(record.kind)
   if (kind === undefined)
     return refusal(409, `unsupported config resource kind: ${record.kind.slice(0, 200)}`)
   const { id: of, resourceId: id, before } = record
-  if (record.op === 'create') return { op: 'revert', of, kind, id, draft: undefined }
+  const change = { op: 'revert', of, kind, id } as const
+  if (record.op === 'create') return { kind: 'revert', change: { ...change, draft: undefined } }
   if (before === undefined)
     return refusal(409, 'the value before this change was not readable and is not stored')
   if (before.kind === 'unreadable') {
@@ -32,7 +35,7 @@ export function revertOf(record: HistoryRecord, resources: Pick<Resources, 'find
   const restored = withSecrets(before, () => currentValue(kind, id, resources))
   if (restored.kind === 'refused') return restored
   const draft = draftOf(kind, id, restored.value)
-  return draft.kind === 'refused' ? draft : { op: 'revert', of, kind, id, draft }
+  return draft.kind === 'refused' ? draft : { kind: 'revert', change: { ...change, draft } }
 }
 
 function draftOf(kind: Kind, id: string, stored: JsonObject): Draft | Refusal {
