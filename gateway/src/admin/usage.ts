@@ -1,6 +1,7 @@
 import type { ExportPosition, ExportQuery, Granularity } from '../ledger/query/export/contents.ts'
 import type { LedgerQueries } from '../ledger/query/query.ts'
 import type { FilterField } from '../ledger/query/search/fields.ts'
+import { dayMs, hourMs } from '../lib/duration.ts'
 import type { BodySink, BodySource } from '../net/http/body.ts'
 import { errorResponse, type OpenApiPart } from '../resources/api/openapi-part.ts'
 import { refusal } from '../resources/change/change.ts'
@@ -10,8 +11,6 @@ import { invalid, readText, readTime } from './logs/read-value.ts'
 
 const usagePath = '/api/usage.csv'
 
-const hourMs = 3_600_000
-const dayMs = 24 * hourMs
 const maxExports = 4
 const maxTextLength = 4_096
 

@@ -1,3 +1,4 @@
+import { hourMs } from '../lib/duration.ts'
 import type { BudgetCharge, LedgerEntry, TokenCounts } from './entry.ts'
 import { durationBounds, type UsageCounts, type UsageDimensions, type UsageSum } from './usage-sum.ts'
 
@@ -16,7 +17,6 @@ export type Collapsed = {
  * Name in place of the names beyond the limit: only hour, kind and class of the status remain.
  */
 const otherName = '(other)'
-const hourMs = 3_600_000
 
 const noTokens: TokenCounts = {
   input: 0,

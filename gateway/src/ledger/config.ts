@@ -1,5 +1,5 @@
 import { isPostgresUrl, sqlitePathOf, urlMistake } from '../database/url.ts'
-import { parseDuration } from '../lib/duration.ts'
+import { hourMs, parseDuration } from '../lib/duration.ts'
 import {
   boolean,
   cel,
@@ -183,8 +183,6 @@ export function ledgerSettingsOf({
     attributes: standardAttributes ?? {},
   }
 }
-
-const hourMs = 3_600_000
 
 /** Checks rules beyond the schema, with paths inside `config`. */
 export function checkLedger(sections: LedgerSections, report: ReportIssue): void {

@@ -1,8 +1,5 @@
 import type { BudgetCharge, TokenCounts } from './entry.ts'
 
-export const hourMs = 3_600_000
-export const dayMs = 24 * hourMs
-
 /** Dimensions of the hourly sums. Empty texts if not applicable. */
 export type UsageDimensions = {
   /** Start of the hour, milliseconds since the epoch. */

@@ -1,7 +1,10 @@
 /** A longer timer would fire immediately. */
 export const longestTimerMs = 2 ** 31 - 1
 
-const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+export const hourMs = 3_600_000
+export const dayMs = 24 * hourMs
+
+const unitMs = { ms: 1, s: 1_000, m: 60_000, h: hourMs, d: dayMs } as const
 type Unit = keyof typeof unitMs
 const part = /(\d+(?:\.\d+)?)(ms|[smhd])/y
 

@@ -1,4 +1,10 @@
 const decimals = 12
+export const picodollarsPerDollar = 1e12
+
+/** US dollars of picodollars (10^-12 US dollars), rounded to the nearest number. */
+export function dollarsOf(picodollars: bigint | number): number {
+  return Number(picodollars) / picodollarsPerDollar
+}
 
 /** US dollars as an exact decimal number without trailing zeros, for example `0.00903`. */
 export function decimalDollars(picodollars: bigint): string {

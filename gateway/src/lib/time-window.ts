@@ -1,3 +1,5 @@
+import { dayMs } from './duration.ts'
+
 /** Consecutive windows of time. */
 export type WindowRule =
   /** Windows of one length, aligned to the Unix epoch. */
@@ -63,7 +65,6 @@ function fixedWindows(lengthMs: number): FindWindow {
 }
 
 const secondMs = 1_000
-const dayMs = 86_400_000
 /** More than any distance of a local time from UTC. */
 const widestOffsetMs = 18 * 3_600_000
 

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import type { LedgerEntry } from '../../src/ledger/entry.ts'
 import { createLedgerStore } from '../../src/ledger/store/open.ts'
 import type { LedgerStore } from '../../src/ledger/store/store.ts'
-import { hourMs } from '../../src/ledger/usage-sum.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { hourMs } from '../../src/lib/duration.ts'
 import { startPostgresServer } from '../support/postgres-server.ts'
 
 /**

@@ -1,3 +1,4 @@
+import { decodeCursor, encodeCursor } from '../../lib/json/cursor.ts'
 import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 import { parseTimestamp } from '../../lib/timestamp.ts'
 import { type KeyEntry, type KeyState, metadataText, stateOf } from './key-entries.ts'
@@ -136,18 +137,12 @@ function compare(one: Position, other: Position): number {
 
 function writeCursor({ value, id, scope }: Position, { sort, isDescending }: KeyQuery): string {
   const order = `${isDescending ? '-' : ''}${sort}`
-  return Buffer.from(JSON.stringify([order, value, id, scope])).toString('base64url')
+  return encodeCursor([order, value, id, scope])
 }
 
 function readCursor(text: string, order: string): Position | undefined {
-  try {
-    const read: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    if (!Array.isArray(read) || read.length !== 4 || read[0] !== order) return undefined
-    const [, value, id, scope]: unknown[] = read
-    const isValue = order.endsWith('expiresAt') ? typeof value === 'number' : typeof value === 'string'
-    if (!isValue || typeof id !== 'string' || typeof scope !== 'string') return undefined
-    return { value: value as string | number, id, scope }
-  } catch {
-    return undefined
-  }
+  const [sentOrder, value, id, scope] = decodeCursor(text, 4) ?? []
+  const isValue = order.endsWith('expiresAt') ? typeof value === 'number' : typeof value === 'string'
+  if (sentOrder !== order || !isValue || typeof id !== 'string' || typeof scope !== 'string') return undefined
+  return { value: value as string | number, id, scope }
 }

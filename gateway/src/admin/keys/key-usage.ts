@@ -1,9 +1,9 @@
-import { decimalDollars } from '../../ledger/picodollars.ts'
 import { QueryRefused } from '../../ledger/query/query.ts'
 import type { Group } from '../../ledger/query/summary/groups.ts'
+import { dayMs } from '../../lib/duration.ts'
+import { decimalDollars } from '../../lib/picodollars.ts'
 import type { KeysOptions } from './keys-options.ts'
 
-const dayMs = 86_400_000
 const days = 30
 
 /** Usage of a key in the last 30 days: sums, and sums by day (UTC). Undefined without a responsive ledger. */

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../lib/duration.ts'
+import { dayMs, parseDuration } from '../../lib/duration.ts'
 import type { JsonValue } from '../../lib/json/json.ts'
 import { firstHeader } from '../../net/http/headers.ts'
 import { createNewKey } from '../../policies/api-key/new-key.ts'
@@ -10,7 +10,6 @@ import { keyKind } from '../../resources/kinds.ts'
 import type { AdminCall, AdminResult } from '../api.ts'
 import type { KeysOptions } from './keys-options.ts'
 
-const dayMs = 86_400_000
 const defaultOverlapMs = dayMs
 const longestOverlapMs = 365 * dayMs
 

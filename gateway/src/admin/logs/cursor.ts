@@ -1,4 +1,5 @@
 import type { Position } from '../../ledger/query/search/filter.ts'
+import { decodeCursor, encodeCursor } from '../../lib/json/cursor.ts'
 import type { JsonValue } from '../../lib/json/json.ts'
 import { invalid } from './read-value.ts'
 
@@ -7,7 +8,7 @@ const maxCursorLength = 1_000
 
 /** Opaque text of a position. */
 export function writeCursor({ completedAt, id }: Position): string {
-  return Buffer.from(JSON.stringify([completedAt, id])).toString('base64url')
+  return encodeCursor([completedAt, id])
 }
 
 /** Reads a cursor of an earlier response. Throws `InvalidRequest` for any other text. */
@@ -19,16 +20,10 @@ export function readCursor(value: JsonValue | undefined): Position | undefined {
 }
 
 function parse(text: string): Position | undefined {
-  try {
-    const read: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    if (!Array.isArray(read) || read.length !== 2) return undefined
-    const [completedAt, id]: unknown[] = read
-    if (typeof id !== 'string' || id.length > maxIdLength || id.includes('\0') || !id.isWellFormed())
-      return undefined
-    return typeof completedAt === 'number' && Number.isSafeInteger(completedAt) && completedAt >= 0
-      ? { completedAt, id }
-      : undefined
-  } catch {
+  const [completedAt, id] = decodeCursor(text, 2) ?? []
+  if (typeof id !== 'string' || id.length > maxIdLength || id.includes('\0') || !id.isWellFormed())
     return undefined
-  }
+  return typeof completedAt === 'number' && Number.isSafeInteger(completedAt) && completedAt >= 0
+    ? { completedAt, id }
+    : undefined
 }

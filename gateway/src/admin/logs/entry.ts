@@ -1,9 +1,7 @@
 import type { LedgerEntry } from '../../ledger/entry.ts'
-import { decimalDollars } from '../../ledger/picodollars.ts'
 import type { RequestDetails } from '../../ledger/query/search/search.ts'
 import type { StoredRequest } from '../../ledger/store/columns.ts'
-
-const picodollarsPerDollar = 1e12
+import { decimalDollars, dollarsOf } from '../../lib/picodollars.ts'
 
 /** A request as the log API returns it: members of the reference product, and further ones. */
 export function logEntry({ entry, hasPayload, hasExplanation }: StoredRequest, withAttributes: boolean) {
@@ -48,7 +46,7 @@ export function logEntry({ entry, hasPayload, hasExplanation }: StoredRequest, w
       reasoningTokens: tokens?.reasoning ?? null,
       estimated: entry.tokensEstimated,
     },
-    cost: costPicodollars === undefined ? null : costPicodollars / picodollarsPerDollar,
+    cost: costPicodollars === undefined ? null : dollarsOf(costPicodollars),
     costUsd: costPicodollars === undefined ? null : decimalDollars(BigInt(costPicodollars)),
     costStatus: entry.costStatus ?? null,
     guards: jsonOf(entry.guards),

@@ -1,6 +1,7 @@
 import { type FilterField, filterFields } from '../../ledger/query/search/fields.ts'
 import { type Condition, maxConditions, maxTextLength, maxValues } from '../../ledger/query/search/filter.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
+import { picodollarsPerDollar } from '../../lib/picodollars.ts'
 import { checkMembers, invalid, readObject, readText, readTime } from './read-value.ts'
 
 /** Names of fields in the reference product. */
@@ -101,7 +102,6 @@ function readScalar(field: FilterField, value: JsonValue, place: string): string
 /** Largest value of columns of 32 bits. */
 const maxSmallInteger = 2 ** 31 - 1
 const smallIntegers: ReadonlySet<FilterField> = new Set(['status', 'attempts'])
-const picodollarsPerDollar = 1e12
 
 function readNumber(field: FilterField, value: JsonValue, place: string): number {
   if (field === 'startedAt') return readTime(value, place) ?? 0

@@ -1,12 +1,12 @@
 import { type FilterField, filterFields } from '../../ledger/query/search/fields.ts'
 import { maxBuckets } from '../../ledger/query/summary/buckets.ts'
 import type { SummaryQuery } from '../../ledger/query/summary/summary.ts'
+import { dayMs } from '../../lib/duration.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { attributeFields, fieldAliases, readFilters } from './filters.ts'
 import { checkMembers, invalid, readInteger } from './read-value.ts'
 import { readTimeRange } from './search-request.ts'
 
-const dayMs = 86_400_000
 const defaultBucketCount = 96
 const maxBucketCount = 500
 const maxRangeMs = 10 * 366 * dayMs

@@ -1,11 +1,9 @@
-import { decimalDollars } from '../../ledger/picodollars.ts'
 import type { Group } from '../../ledger/query/summary/groups.ts'
 import { type Measures, percentileOf } from '../../ledger/query/summary/measures.ts'
 import type { OptionField } from '../../ledger/query/summary/options.ts'
 import type { Summary } from '../../ledger/query/summary/summary.ts'
+import { decimalDollars, dollarsOf } from '../../lib/picodollars.ts'
 import type { SummaryRequest } from './summary-request.ts'
-
-const picodollarsPerDollar = 1e12
 
 /** A summary as the log API returns it: members of the reference product, and further ones. */
 export function summaryReply(
@@ -57,7 +55,7 @@ function measuresOf(measures: Measures) {
     reasoningTokens: tokens.reasoning,
     estimatedRequests: measures.estimatedRequests,
     unpricedRequests: measures.unpricedRequests,
-    cost: Number(costPicodollars) / picodollarsPerDollar,
+    cost: dollarsOf(costPicodollars),
     costUsd: decimalDollars(costPicodollars),
     durationMs: {
       average: requests === 0 ? null : measures.durationMs / requests,

@@ -1,6 +1,7 @@
+import { dollarsOf } from '../../lib/picodollars.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
-import { dollarsOf, type Picodollars } from './catalog/money.ts'
+import type { Picodollars } from './catalog/money.ts'
 import type { Prices } from './catalog/prices.ts'
 import { cancelReply } from './reply/reply-body.ts'
 import { addUsage, estimateTokens, estimateUsage, withOutputTokens } from './reply/usage.ts'

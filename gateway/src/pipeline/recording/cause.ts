@@ -1,6 +1,7 @@
 import type { LedgerEntry } from '../../ledger/entry.ts'
 import type { JsonObject } from '../../lib/json/json.ts'
 import { isJsonObject } from '../../lib/json/json.ts'
+import { dollarsOf } from '../../lib/picodollars.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Recording } from './recording.ts'
 
@@ -99,11 +100,9 @@ function budgetCause({ budgets = [] }: Exchange, refusedBy: string): string {
   return `the budget "${name}" of ${amountOf(limit, unit)} ${unit} is used up; it resets at ${reset}`
 }
 
-const picodollarsPerDollar = 1e12
-
 /** An amount of a budget in tokens or US dollars. */
 export function amountOf(counted: number, unit: 'usd' | 'tokens'): number {
-  return unit === 'usd' ? counted / picodollarsPerDollar : counted
+  return unit === 'usd' ? dollarsOf(counted) : counted
 }
 
 function guardCause(refusedBy: string, { guards }: Recording): string {

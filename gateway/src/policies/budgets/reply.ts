@@ -1,19 +1,13 @@
 import type { Clock } from '../../lib/clock.ts'
+import { decimalDollars } from '../../lib/picodollars.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { BudgetStatus, Exchange } from '../../pipeline/exchange.ts'
 
-const picodollarDigits = 12
-
 /** Formats picodollars as dollars, or tokens, as a decimal number without exponent. */
 export function formatAmount(unit: BudgetStatus['unit'], amount: number): string {
-  if (unit === 'tokens') return BigInt(Math.round(amount)).toString()
-  const digits = BigInt(Math.round(amount))
-    .toString()
-    .padStart(picodollarDigits + 1, '0')
-  const fraction = digits.slice(-picodollarDigits).replace(/0+$/, '')
-  const whole = digits.slice(0, -picodollarDigits)
-  return fraction === '' ? whole : `${whole}.${fraction}`
+  const whole = BigInt(Math.round(amount))
+  return unit === 'tokens' ? whole.toString() : decimalDollars(whole)
 }
 
 /** Refuses a request over a budget. */

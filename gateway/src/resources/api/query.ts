@@ -1,3 +1,4 @@
+import { decodeCursor, encodeCursor } from '../../lib/json/cursor.ts'
 import { isJsonObject, type JsonValue } from '../../lib/json/json.ts'
 import type { Envelope } from '../change/change.ts'
 import { nameIn } from '../hybrid/record.ts'
@@ -130,16 +131,10 @@ function metadataOf(value: JsonValue, field: string): string | undefined {
 
 /** Cursor after a record. The order of lists, kinds and then ids, does not depend on later changes. */
 export function cursorAfter({ kind, id }: RecordKey): string {
-  return Buffer.from(JSON.stringify([kind, id])).toString('base64url')
+  return encodeCursor([kind, id])
 }
 
 function readCursor(text: string): RecordKey | undefined {
-  try {
-    const read: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    if (!Array.isArray(read) || read.length !== 2) return undefined
-    const [kind, id]: unknown[] = read
-    return typeof kind === 'string' && typeof id === 'string' && findKind(kind) ? { kind, id } : undefined
-  } catch {
-    return undefined
-  }
+  const [kind, id] = decodeCursor(text, 2) ?? []
+  return typeof kind === 'string' && typeof id === 'string' && findKind(kind) ? { kind, id } : undefined
 }

@@ -1,3 +1,4 @@
+import { dollarsOf } from '../../lib/picodollars.ts'
 import { durationBuckets, tokenBuckets } from './buckets.ts'
 import { type HistogramSlot, type MetricRegistry, observe, type ValueSlot } from './families.ts'
 
@@ -49,7 +50,7 @@ export function createLlmMeters(registry: MetricRegistry): (model: string, provi
       cost(amount, keyGroup) {
         const slot = families.costs.slot(model, provider, keyGroup)
         slot.picodollars += amount
-        slot.value = Number(slot.picodollars) / 1e12
+        slot.value = dollarsOf(slot.picodollars)
       },
       unknownCost(reason) {
         families.unknownCosts.slot(model, provider, reason).value += 1

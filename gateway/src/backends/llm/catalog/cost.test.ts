@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureCallUsage } from '../../../../test/fixtures/llm-catalog.ts'
+import { dollarsOf } from '../../../lib/picodollars.ts'
 import type { Usage } from '../../../pipeline/exchange.ts'
 import { costOf, type ModelPrices, type Rates } from './cost.ts'
-import { dollarsOf, parsePrice } from './money.ts'
+import { parsePrice } from './money.ts'
 
 type Written = Partial<Record<keyof Rates, string>>
 

@@ -5,7 +5,6 @@
 export type Picodollars = bigint
 
 const decimals = 6
-const perDollar = 1e12
 
 /** At most twelve digits, beyond any real price, and six decimals. */
 const price = /^(\d{1,12})(?:\.(\d{1,6}))?$/
@@ -16,9 +15,4 @@ const price = /^(\d{1,12})(?:\.(\d{1,6}))?$/
 export function parsePrice(text: string): Picodollars | undefined {
   const [, whole, fraction = ''] = price.exec(text) ?? []
   return whole === undefined ? undefined : BigInt(whole + fraction.padEnd(decimals, '0'))
-}
-
-/** US dollars, rounded to the nearest number. */
-export function dollarsOf(amount: Picodollars): number {
-  return Number(amount) / perDollar
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureCallUsage } from '../../../../test/fixtures/llm-catalog.ts'
 import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
+import { dollarsOf } from '../../../lib/picodollars.ts'
 import type { CatalogModel, ModelCatalogConfig } from './config.ts'
-import { dollarsOf } from './money.ts'
 import { compilePrices } from './prices.ts'
 
 function pricesOf(catalogs: ModelCatalogConfig, files: Record<string, string> = {}) {

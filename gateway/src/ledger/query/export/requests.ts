@@ -1,5 +1,5 @@
+import { decimalDollars } from '../../../lib/picodollars.ts'
 import type { LedgerEntry } from '../../entry.ts'
-import { decimalDollars } from '../../picodollars.ts'
 import type { QueryDatabase } from '../database/database.ts'
 import type { Position } from '../search/filter.ts'
 import { planScan, readPage } from '../search/scan.ts'

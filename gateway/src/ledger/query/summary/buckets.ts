@@ -1,5 +1,5 @@
-export const hourMs = 3_600_000
-export const dayMs = 24 * hourMs
+import { dayMs, hourMs } from '../../../lib/duration.ts'
+
 const weekMs = 7 * dayMs
 /** Monday, 5 January 1970. */
 const mondayMs = 4 * dayMs

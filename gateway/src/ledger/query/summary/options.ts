@@ -1,8 +1,9 @@
+import { dayMs } from '../../../lib/duration.ts'
 import type { QueryDatabase } from '../database/database.ts'
 import { all, join, type Sql, sql, wrap } from '../database/sql.ts'
 import { filterFields } from '../search/fields.ts'
 import { timeCondition } from '../search/where.ts'
-import { bucketStart, dayMs } from './buckets.ts'
+import { bucketStart } from './buckets.ts'
 import { dimensionColumn, sumsWithin } from './sums.ts'
 
 /** Fields whose recent values are offered for filters. */

@@ -1,5 +1,5 @@
 import type { Query } from '../../../database/postgres/client.ts'
-import { dayMs, hourMs } from '../../usage-sum.ts'
+import { dayMs, hourMs } from '../../../lib/duration.ts'
 
 /** Executes a statement that returns a number of rows. One round trip. */
 export async function prune(query: Query, statement: string): Promise<number> {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { dayMs, hourMs } from '../../usage-sum.ts'
+import { dayMs, hourMs } from '../../../lib/duration.ts'
 
 /** Deletes the oldest rows that completed before `before`, at most `most`. Returns their number. */
 export function pruneRequests(db: DatabaseSync, before: number, most: number): number {
