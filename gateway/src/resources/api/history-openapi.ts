@@ -53,6 +53,7 @@ export function historyPaths(parameter: (name: string) => Json): Json {
 }
 
 const time = { type: 'string', format: 'date-time' }
+const dateOrTime = { anyOf: [{ type: 'string', format: 'date' }, time] }
 
 const summary: Json = {
   id: { type: 'integer', minimum: 1 },
@@ -129,8 +130,8 @@ export const historyParameters: Json = {
   historyKind: query('kind', 'Only changes of this kind of record.', { enum: kinds.map(({ name }) => name) }),
   historyResource: query('id', 'Only changes of this record: its id, or its name together with `kind`.'),
   historyWho: query('who', 'Only changes by this principal, or from this address.'),
-  historyFrom: query('from', 'Only changes at or after this time.', time),
-  historyTo: query('to', 'Only changes before this time.', time),
+  historyFrom: query('from', 'Only changes at or after this time, or this date in UTC.', dateOrTime),
+  historyTo: query('to', 'Only changes before this time, or this date in UTC.', dateOrTime),
   historyText: query('text', 'Only changes with this text in their shown form, in any case.'),
   historyLimit: query('limit', 'Maximum number of changes.', {
     type: 'integer',

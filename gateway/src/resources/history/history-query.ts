@@ -69,12 +69,15 @@ function readTimes(
   for (const name of ['from', 'to'] as const) {
     const text = sent.get(name)
     if (text === undefined) continue
-    const time = parseTimestamp(text)
-    if (time === undefined) return invalid(`${name} must be a time of RFC 3339, such as 2026-01-31T08:00:00Z`)
+    const time = parseTimestamp(dateForm.test(text) ? `${text}T00:00:00Z` : text)
+    if (time === undefined)
+      return invalid(`${name} must be a date or a time of RFC 3339, such as 2026-01-31T08:00:00Z`)
     times[name] = new Date(time).toISOString()
   }
   return { kind: 'times', times }
 }
+
+const dateForm = /^\d{4}-\d\d-\d\d$/
 
 function readResource(
   sent: ReadonlyMap<string, string>,

@@ -108,6 +108,8 @@ describe('the history', () => {
     const at = String((await list(replica)).records[1]?.['at'])
     expect(await ids(replica, `?from=${at}`)).toEqual([4, 3])
     expect(await ids(replica, `?to=${at}`)).toEqual([2, 1])
+    expect(await ids(replica, '?from=2026-01-01&to=2026-01-02')).toEqual([4, 3, 2, 1])
+    expect(await ids(replica, '?to=2026-01-01')).toEqual([])
     const page = await list(replica, '?limit=3')
     expect(page.records.map(({ id }) => id)).toEqual([4, 3, 2])
     await create(replica, 'llm.model', { name: 'd', provider: 'echo' })
@@ -117,8 +119,8 @@ describe('the history', () => {
   it.each([
     ['?kind=llm.nothing', 'unsupported config resource kind: llm.nothing'],
     ['?id=name', 'id must be a UUID, or a name together with kind'],
-    ['?from=yesterday', 'from must be a time of RFC 3339, such as 2026-01-31T08:00:00Z'],
-    ['?to=2026-99-99T00:00:00Z', 'to must be a time of RFC 3339, such as 2026-01-31T08:00:00Z'],
+    ['?from=yesterday', 'from must be a date or a time of RFC 3339, such as 2026-01-31T08:00:00Z'],
+    ['?to=2026-99-99T00:00:00Z', 'to must be a date or a time of RFC 3339, such as 2026-01-31T08:00:00Z'],
     ['?limit=501', 'limit must be a number from 1 to 500'],
     ['?cursor=x', 'cursor must be the nextCursor of a response'],
     ['?who=a&who=b', 'who is in the query more than once'],
