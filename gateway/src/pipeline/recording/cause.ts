@@ -97,7 +97,8 @@ function budgetCause({ budgets = [] }: Exchange, refusedBy: string): string {
   if (budget === undefined) return refusedBy
   const { name, limit, unit, window } = budget
   const reset = new Date(window.end).toISOString()
-  return `the budget "${name}" of ${amountOf(limit, unit)} ${unit} is used up; it resets at ${reset}`
+  const shownUnit = unit === 'usd' ? 'USD' : unit
+  return `the budget "${name}" of ${amountOf(limit, unit)} ${shownUnit} is used up; it resets at ${reset}`
 }
 
 /** An amount of a budget in tokens or US dollars. */

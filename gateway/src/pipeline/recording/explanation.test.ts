@@ -256,7 +256,7 @@ describe('budgets', () => {
     exchange.log.refusedBy = 'budget: llm: team'
     exchange.budgets = [budget, { ...budget, unit: 'usd', limit: 2_500_000_000_000, outcome: 'refused' }]
     expect(explained(exchange, { ...delivered, status: 429 })).toMatchObject({
-      cause: 'the budget "team" of 2.5 usd is used up; it resets at 1970-01-01T01:00:00.000Z',
+      cause: 'the budget "team" of 2.5 USD is used up; it resets at 1970-01-01T01:00:00.000Z',
       budgets: [{ left: 5 }, { limit: 2.5, outcome: 'refused' }],
     })
   })

@@ -98,7 +98,7 @@ describe('budgets', () => {
     const refused = requestOf()
     const reply = admit(world, refused)
     expect(reply?.status).toBe(429)
-    expect(reply?.headers['retry-after']).toBe('3000')
+    expect(reply?.headers).toMatchObject({ 'retry-after': '3000', 'x-should-retry': 'false' })
     expect(JSON.parse(textOf(reply))).toEqual({
       error: {
         message: 'budget "team" of 1000 tokens is exhausted: it resets at 2026-11-22T11:00:00.000Z',
@@ -133,6 +133,15 @@ describe('budgets', () => {
     call(world, 1_000)
     world.time.now += 3_600_000
     expect(call(world, 5)).toBeDefined()
+  })
+
+  it('let clients retry if the window ends within a minute', () => {
+    const world = worldOf([team])
+    call(world, 1_000)
+    world.time.now += 3_540_000
+    const reply = admit(world, requestOf())
+    expect(reply?.headers).toMatchObject({ 'retry-after': '60' })
+    expect(reply?.headers).not.toHaveProperty('x-should-retry')
   })
 
   it('reserve the estimate of requests in progress', () => {

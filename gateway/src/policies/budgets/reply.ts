@@ -10,6 +10,12 @@ export function formatAmount(unit: BudgetStatus['unit'], amount: number): string
   return unit === 'tokens' ? whole.toString() : decimalDollars(whole)
 }
 
+/**
+ * Seconds of `retry-after` that clients may wait. With a longer one the SDK of OpenAI retries after less than
+ * a second, and the SDK of Anthropic sleeps for up to 24 days; both obey `x-should-retry: false`.
+ */
+const longestRetryWait = 60
+
 /** Refuses a request over a budget. */
 export function refuseOverBudget(exchange: Exchange, status: BudgetStatus, now: number): Reply {
   const { name, unit, limit, used, window } = status
@@ -23,7 +29,10 @@ export function refuseOverBudget(exchange: Exchange, status: BudgetStatus, now: 
     message: isExhausted
       ? `budget "${name}" of ${amount} is exhausted: it resets at ${reset}`
       : `budget "${name}" of ${amount} is reserved by requests in progress: retry after their end`,
-    headers: { 'retry-after': String(seconds) },
+    headers: {
+      'retry-after': String(seconds),
+      ...(seconds > longestRetryWait ? { 'x-should-retry': 'false' } : {}),
+    },
   })
 }
 
