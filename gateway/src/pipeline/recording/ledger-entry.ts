@@ -2,7 +2,7 @@ import type { BudgetCharge, EntryDetails, LedgerEntry, TokenCounts } from '../..
 import { firstHeader } from '../../net/http/headers.ts'
 import type { Delivery } from '../../net/http/incoming-request.ts'
 import type { Exchange, LogState, Usage } from '../exchange.ts'
-import type { AttemptRecord } from './recording.ts'
+import type { AttemptRecord, GuardDecision, LimitDecision } from './recording.ts'
 import type { StandardAttributes } from './standard-attributes.ts'
 
 /** Inputs of an entry besides the exchange. */
@@ -72,8 +72,8 @@ export function ledgerEntry(
     mcpMethod: truncated(mcp?.call?.method),
     mcpTarget: truncated(mcp?.call?.target),
     mcpItem: truncated(mcp?.call?.item),
-    guards: recording?.guards && JSON.stringify(recording.guards, truncateTexts),
-    limits: recording?.limits && JSON.stringify(recording.limits, truncateTexts),
+    guards: recording?.guards && jsonOf(recording.guards),
+    limits: recording?.limits && jsonOf(recording.limits),
     traceId: traceIdOf(firstHeader(request.headers, 'traceparent')),
     upstreamRequestId: truncated(last?.upstreamRequestId),
     incomplete: !delivery.complete,
@@ -144,6 +144,16 @@ function truncated(text: string | undefined): string | undefined
 function truncated(text: string | undefined): string | undefined {
   if (text === undefined || text.length <= maxCharacters) return text
   return `${text.slice(0, maxCharacters)}…`
+}
+
+/** JSON text of decisions, with truncated texts. A replacer triples its time: only long texts need one. */
+function jsonOf(decisions: readonly (GuardDecision | LimitDecision)[]): string {
+  return decisions.some(isLong) ? JSON.stringify(decisions, truncateTexts) : JSON.stringify(decisions)
+}
+
+function isLong(decision: GuardDecision | LimitDecision): boolean {
+  if ('limit' in decision) return decision.limit.length > maxCharacters
+  return decision.guard.length > maxCharacters || (decision.reason?.length ?? 0) > maxCharacters
 }
 
 function truncateTexts(_key: string, value: unknown): unknown {

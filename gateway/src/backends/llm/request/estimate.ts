@@ -34,8 +34,13 @@ export function createEstimate(prices: Prices | undefined): (exchange: Exchange)
     if (prices === undefined) return { tokens, picodollars: undefined }
     const { target, model } = candidate
     const cost = prices(target.provider.name, [model, target.configuredModel], {
-      ...{ inputTokens, outputTokens, totalTokens: tokens, estimated: true },
-      ...{ cachedInputTokens: 0, cacheCreationInputTokens: 0, reasoningTokens: 0 },
+      inputTokens,
+      outputTokens,
+      totalTokens: tokens,
+      cachedInputTokens: 0,
+      cacheCreationInputTokens: 0,
+      reasoningTokens: 0,
+      estimated: true,
     })
     return { tokens, picodollars: cost.kind === 'cost' ? Number(cost.amount) : undefined }
   }

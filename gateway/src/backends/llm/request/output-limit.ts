@@ -39,11 +39,23 @@ export function outputLimit(
 ): number {
   const names = limits[endpoint]
   if (names === undefined) return 0
-  const read = (name: string) => positive(configured(name, request, fields))
-  const set = names.tokens.map(read).filter((value) => value !== undefined)
-  const tokens = set.length === 0 ? assumed : Math.max(...set)
-  const choices = names.choices.map((name) => read(name) ?? 1)
-  return Math.min(maxTokens, tokens * Math.max(1, ...choices))
+  const tokens = highest(names.tokens, request, fields) ?? assumed
+  const choices = Math.max(1, highest(names.choices, request, fields) ?? 1)
+  return Math.min(maxTokens, tokens * choices)
+}
+
+/** The largest of several fields; undefined if none is set. */
+function highest(
+  names: readonly string[],
+  request: ExactJsonObject,
+  fields: ConfiguredFields,
+): number | undefined {
+  let largest: number | undefined
+  for (const name of names) {
+    const value = positive(configured(name, request, fields))
+    if (value !== undefined && (largest === undefined || value > largest)) largest = value
+  }
+  return largest
 }
 
 function configured(
