@@ -1,5 +1,6 @@
 import { compareReloads, type ReloadResult } from './changes/reload.ts'
 import { httpStage, manyRoutes } from './http/stage.ts'
+import { compareLedger } from './ledger/ledger.ts'
 import { guardStage, llmStage } from './llm/stage.ts'
 import { workloads } from './llm/workloads.ts'
 import { measureLoop } from './loop/loop.ts'
@@ -52,6 +53,7 @@ async function measureAll(load: LoadGenerator): Promise<Result> {
   }
   for (const stage of stages) result.workloads.push(...(await compareStage(load, stage, options)))
   if (hasPeers) return result
+  if (isChosen(options, 'ledger')) result.ledger = await compareLedger(load, options)
   if (isChosen(options, 'open-streams')) result.openStreams = await openStreams(load, llm)
   if (isChosen(options, 'mcp-sessions')) result.mcpSessions = await mcpSessions(mcp)
   if (isChosen(options, 'reload')) result.reload = await reload(load)

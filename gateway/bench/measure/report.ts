@@ -1,4 +1,5 @@
 import type { ReloadFigures, ReloadResult } from '../changes/reload.ts'
+import { type LedgerFigures, renderLedger } from '../ledger/ledger.ts'
 import type { SessionMemory } from '../mcp/sessions.ts'
 import type { TcpFigures, TcpResult } from '../tcp/tcp.ts'
 import { renderWorkers } from '../workers/report.ts'
@@ -11,6 +12,7 @@ export type Result = {
   /** CPUs by role, empty if the processes are not pinned. */
   placement: string
   workloads: WorkloadResult[]
+  ledger?: LedgerFigures[]
   /** KiB for each open stream. */
   openStreams?: { streams: number; relay: number; tollgate: number }
   mcpSessions?: SessionMemory
@@ -45,6 +47,7 @@ export function renderReport(result: Result): string {
       '',
     )
   }
+  if (result.ledger) parts.push(...renderLedger(result.ledger))
   if (result.openStreams) {
     const { streams, relay, tollgate } = result.openStreams
     const ratio = against(tollgate / relay, targets.openStreams)

@@ -31,6 +31,10 @@ export type TollgateOptions = {
   upstreamPort: number
   /** `llm.guardrails`, where guards are measured. */
   guardrails?: object
+  /** Further members of `config`, for a run with files in this folder. */
+  config?: (folder: string) => object
+  /** Further members of `llm.policies`. */
+  policies?: object
   /** The `mcp` section, where it is measured instead of the `llm` section. */
   mcp?: object
   /** The sections that serve the port, where others are measured than those. */
@@ -67,11 +71,12 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     statsAddr: `127.0.0.1:${stats}`,
     readinessAddr: `127.0.0.1:${readiness}`,
     ...(options.workers !== undefined && { workerThreads: options.workers }),
+    ...options.config?.(folder),
   }
-  const { mcp, upstreamPort, guardrails } = options
+  const { mcp, guardrails } = options
   const textWith = (sections: object) => JSON.stringify({ config: addresses, ...sections }, undefined, 1)
   const llmSection = (extraKeys: readonly string[]) => ({
-    llm: { port, ...llmConfig(upstreamPort, extraKeys, options.keyCount), ...(guardrails && { guardrails }) },
+    llm: { port, ...llmConfig(options, extraKeys), ...(guardrails && { guardrails }) },
   })
   const sections = options.sections?.(port) ?? (mcp ? { mcp: { port, ...mcp } } : llmSection([]))
   writeFileSync(file, textWith(sections))
@@ -106,7 +111,10 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
   }
 }
 
-function llmConfig(upstreamPort: number, extraKeys: readonly string[], count?: number): object {
+function llmConfig(
+  { upstreamPort, keyCount, policies }: TollgateOptions,
+  extraKeys: readonly string[],
+): object {
   const unlimited = 1_000_000_000
   return {
     models: [
@@ -119,7 +127,7 @@ function llmConfig(upstreamPort: number, extraKeys: readonly string[], count?: n
     policies: {
       apiKey: {
         mode: 'strict',
-        keys: [...benchKeys(count).map(keyRecord), ...extraKeys.map((key) => ({ key }))],
+        keys: [...benchKeys(keyCount).map(keyRecord), ...extraKeys.map((key) => ({ key }))],
       },
       authorization: { rules: ['apiKey.group == "platform" && request.path.startsWith("/v1/")'] },
       localRateLimit: [
@@ -127,6 +135,7 @@ function llmConfig(upstreamPort: number, extraKeys: readonly string[], count?: n
         { requests: unlimited, unit: 'Hours', burst: 1000 },
         { tokens: unlimited, unit: 'Minutes' },
       ],
+      ...policies,
     },
   }
 }

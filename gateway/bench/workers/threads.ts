@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** CPU time of a thread, in nanoseconds. */
-export type ThreadTime = { id: number; nanoseconds: number }
+/** CPU time of a thread, in nanoseconds. Names have at most 15 characters. */
+export type ThreadTime = { id: number; name: string; nanoseconds: number }
 
 /** Threads of the engine: compilation, garbage collection, files, timers, signals. They serve no requests. */
 const engine = /V8Worker|DelayedTask|SignalInspector|libuv/
@@ -14,12 +14,17 @@ export function parseSchedstat(text: string): number {
 
 /** CPU times of the threads of a process that run JavaScript. */
 export function threadTimes(processId: number): ThreadTime[] {
+  return allThreadTimes(processId).filter(({ name }) => !engine.test(name))
+}
+
+/** CPU times of all threads of a process. */
+export function allThreadTimes(processId: number): ThreadTime[] {
   const folder = `/proc/${processId}/task`
-  return readdirSync(folder).flatMap((name) => {
+  return readdirSync(folder).flatMap((id) => {
     try {
-      if (engine.test(readFileSync(`${folder}/${name}/comm`, 'utf8'))) return []
-      const text = readFileSync(`${folder}/${name}/schedstat`, 'latin1')
-      return [{ id: Number(name), nanoseconds: parseSchedstat(text) }]
+      const name = readFileSync(`${folder}/${id}/comm`, 'utf8').trimEnd()
+      const text = readFileSync(`${folder}/${id}/schedstat`, 'latin1')
+      return [{ id: Number(id), name, nanoseconds: parseSchedstat(text) }]
     } catch {
       // The thread has ended.
       return []
@@ -29,8 +34,8 @@ export function threadTimes(processId: number): ThreadTime[] {
 
 /** The thread that used most CPU time between two readings, undefined if none did. */
 export function busiestThread(
-  before: readonly ThreadTime[],
-  after: readonly ThreadTime[],
+  before: readonly Omit<ThreadTime, 'name'>[],
+  after: readonly Omit<ThreadTime, 'name'>[],
 ): number | undefined {
   const start = new Map(before.map(({ id, nanoseconds }) => [id, nanoseconds]))
   const used = after.map(({ id, nanoseconds }) => ({ id, spent: nanoseconds - (start.get(id) ?? 0) }))
