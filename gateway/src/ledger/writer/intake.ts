@@ -130,7 +130,9 @@ export function createIntake(options: IntakeOptions): Intake {
     const bytes = grown.stored.reduce((sum, { size }) => sum + size, 0)
     if (bytes < compactAtBytes + 2 * grown.compactedBytes) return
     const { first, number, collapsed } = grown
-    const { payload } = store({ first, number, rows: collapsed.size() }, payloadOf(collapsed))
+    const { payload, isStored } = store({ first, number, rows: collapsed.size() }, payloadOf(collapsed))
+    // The records in the spool survive the process.
+    if (!isStored) return
     const replaced = grown.stored
     grown.stored = [payload]
     grown.compactedBytes = payload.size
