@@ -70,6 +70,9 @@ export function createPlaneThreads(count: number): PlaneThreads {
     return created
   }
 
+  /** As in the process: empty before a data plane requests it. */
+  const unbound = new SharedArrayBuffer(0)
+
   function buffer(name: string): SharedArrayBuffer {
     const existing = buffers.get(name)
     if (existing === undefined) throw new Error(`no data plane has requested "${name}"`)
@@ -88,7 +91,7 @@ export function createPlaneThreads(count: number): PlaneThreads {
     buffer,
     names: () => [...buffers.keys()],
     has: (name) => buffers.has(name),
-    memory: { plane: count, planes: count, region: (name) => regionOf(buffer(name)) },
+    memory: { plane: count, planes: count, region: (name) => regionOf(buffers.get(name) ?? unbound) },
     async close() {
       await Promise.all([...workers.values()].map((worker) => worker.terminate()))
     },

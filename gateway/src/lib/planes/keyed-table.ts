@@ -199,6 +199,11 @@ export function recordCount(table: KeyedTable): number {
   return table.int32[sizeAt] ?? 0
 }
 
+/** Whether the memory can be used: a configuration that requested it has been active. */
+export function isBound({ region }: KeyedTable): boolean {
+  return region.int32.length > 0
+}
+
 /** Highest number of a record so far. */
 export function highestRecord(table: KeyedTable): number {
   if (table.committed === 0) bind(table)

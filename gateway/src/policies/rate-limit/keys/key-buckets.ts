@@ -4,6 +4,7 @@ import {
   float64Cells,
   highestRecord,
   insertRecord,
+  isBound,
   keyOf,
   lockKey,
   lockUsed,
@@ -80,6 +81,8 @@ export function createKeyBuckets(memory: Memory): KeyBuckets {
       unlock(state)
     },
     *all() {
+      // Without a configuration with virtual keys.
+      if (!isBound(table)) return
       for (let record = 1; record <= highestRecord(table); record++) yield read(table, record)
     },
   }
