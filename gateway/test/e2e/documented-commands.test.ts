@@ -69,7 +69,9 @@ const run: Record<string, string[]> = {
     'curl http://127.0.0.1:4000',
     'npx @modelcontextprotocol',
     'export OPENAI_API_KEY',
+    'curl "http://127.0.0.1:15000/api/usage.csv',
   ],
+  'docs/config-history.md': ['api=', 'change=', 'curl -X POST'],
   'docs/configuration.md': ['tollgate\n', 'api=', 'tollgate --validate-only'],
   'docs/kubernetes-manifests.md': ['tollgate check', 'curl http://127.0.0.1:8080'],
   'docs/mcp-first-server.md': ['tollgate -f gateway.yaml'],
@@ -119,11 +121,12 @@ const background = (command: string) => `${command} > gateway.log 2>&1 &\n${read
 describe.skipIf(!hasPrivateNetwork)('in a network of their own', () => {
   it('of the README work in a fresh clone', async () => {
     const cwd = freshClone()
-    const [start = '', ask = '', keys = ''] = (run['README.md'] ?? []).map((text) => block('README.md', text))
-    const { output, status } = await runInPrivateNetwork([background(start.trim()), ask, keys].join('\n'), {
-      cwd,
-      env,
-    })
+    const [start = '', ask = '', keys = '', , usage = ''] = (run['README.md'] ?? []).map((text) =>
+      block('README.md', text),
+    )
+    const stored = `until (${usage.trim()}) | grep ',you,'; do sleep 0.1; done`
+    const script = [background(start.trim()), ask, keys, stored, usage].join('\n')
+    const { output, status } = await runInPrivateNetwork(script, { cwd, env })
     expect(output).toContain('"content":"Hello, Tollgate"')
     const response = /\{"id":"chatcmpl.*?"fp_echo"\}/.exec(output)?.[0] ?? ''
     const documented = /^```json\n([\s\S]*?)^```/m.exec(read('README.md'))?.[1] ?? ''
@@ -131,6 +134,21 @@ describe.skipIf(!hasPrivateNetwork)('in a network of their own', () => {
     expect(output).toContain('"sum": 5')
     expect(output).toContain('Configuration resource deleted successfully')
     expect(output).toContain('api key authentication failure: invalid credentials')
+    expect(output).toMatch(/^period,kind,user,requests,.*costUsd$/m)
+    expect(status).toBe(0)
+  })
+
+  it('of the configuration history show and revert a change', async () => {
+    const page = 'docs/config-history.md'
+    const commands = (run[page] ?? []).map((text) => block(page, text))
+    const { output, status } = await runInPrivateNetwork([background('npm start'), ...commands].join('\n'), {
+      cwd: freshClone(),
+      env,
+    })
+    expect(output).toContain('"operation":"update"')
+    expect(output).toContain('"currentRevision":2')
+    expect(output.match(/"revision":3/g)).not.toBeNull()
+    expect(output).not.toContain('"error"')
     expect(status).toBe(0)
   })
 
@@ -173,7 +191,7 @@ ${block('docs/rate-limits.md', 'curl -s localhost:15000')}`,
     )
     expect(output).toContain('"id":"echo"')
     expect(output).toContain('Configuration is valid!')
-    expect(output).toContain('{"local":[],"global":[]}')
+    expect(output).toContain('{"local":[],"global":[],"keys":{')
   })
 
   it('of manifests check and run the example', async () => {
