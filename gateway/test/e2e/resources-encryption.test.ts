@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { contentOf } from '../support/folder-content.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Gateway, type GatewayConfig, startGateway } from '../support/gateway.ts'
 import { keyedEcho, resourceApi, sqliteUrl, statusWith, stored } from '../support/resource-api.ts'
@@ -92,9 +92,9 @@ describe('secrets at rest', () => {
     expect(target).toContain('canary-query')
     await gateway.stop()
     const folder = dirname(url.slice('sqlite://'.length))
-    const bytes = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'latin1'))
-    expect(bytes.join('')).toContain('requestHeaderModifier')
-    expect(bytes.join('').match(/canary-[a-z]+/g) ?? []).toEqual([])
+    const bytes = contentOf(folder)
+    expect(bytes).toContain('requestHeaderModifier')
+    expect(bytes.match(/canary-[a-z]+/g) ?? []).toEqual([])
     // Without the key, neither blocks the rest.
     const other = await startGateway(withKeys(url, { encryptionKey: second }))
     expect(await statusWith(other, 'tg-in-file')).toBe(200)

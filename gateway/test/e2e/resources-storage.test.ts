@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { endAfter } from '../support/cleanup.ts'
+import { contentOf, entriesOf } from '../support/folder-content.ts'
 import { type GatewayConfig, runTollgate, startGateway } from '../support/gateway.ts'
 import { listening } from '../support/listening.ts'
 import { keyedEcho, resourceApi, sqliteUrl, statusWith, stored } from '../support/resource-api.ts'
@@ -30,15 +31,7 @@ function tablesOf(file: string): unknown[] {
 
 /** All that is on disk of a database. */
 function bytesOf(url: string): string {
-  return entriesOf(dirname(pathOf(url)))
-    .filter((path) => statSync(path).isFile())
-    .map((path) => readFileSync(path, 'latin1'))
-    .join('')
-}
-
-/** Paths of all files and folders in a folder. */
-function entriesOf(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path))
+  return contentOf(dirname(pathOf(url)))
 }
 
 describe('a SQLite database', () => {

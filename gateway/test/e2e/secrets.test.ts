@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { createAuthority } from '../support/certificates.ts'
 import { faultyUpstream } from '../support/faulty-upstream.ts'
+import { contentOf } from '../support/folder-content.ts'
 import { freePorts } from '../support/free-port.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { call } from '../support/http-call.ts'
@@ -131,15 +131,6 @@ const credentials = {
   cookieText,
   wrongToken,
   card,
-}
-
-/** The content of all files in a folder, as one text. */
-function contentOf(folder: string): string {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile())
-    .map((path) => readFileSync(path, 'latin1'))
-    .join('\n')
 }
 
 /** Sends requests with credentials everywhere; returns the ids of their entries. */
