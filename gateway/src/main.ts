@@ -52,6 +52,8 @@ const threadUrls = {
   dataPlane: programUrl('./workers/thread.ts', './data-plane.js'),
   pool: new URL(import.meta.url),
 }
+/** Files of the console: its own build in a checkout, copied beside the bundle in the package. */
+const consoleFolder = programUrl('../../ui/dist/', './ui/')
 
 // Kubernetes is loaded on demand: its schemas take 70 ms.
 
@@ -221,6 +223,7 @@ async function run(start: (options: StartOptions) => Promise<App>): Promise<void
       log,
       runTask,
       threadUrls,
+      consoleFolder,
       fail(error) {
         log.error({ err: error }, 'the gateway cannot continue, process exits')
         log.flush().finally(() => {

@@ -1,6 +1,7 @@
 import { firstHeader } from '../net/http/headers.ts'
 import type { IncomingRequest } from '../net/http/incoming-request.ts'
 import type { Reply } from '../net/http-client/send.ts'
+import { sentPath } from '../pipeline/exchange.ts'
 import type { Backend } from '../pipeline/policy.ts'
 import type { ApiRequest } from '../resources/api/request.ts'
 
@@ -32,10 +33,17 @@ export function createAdmin({
 /** Creates the admin backend of gateways. The policies of `ui` authenticate its requests. */
 export function createUi(api: ApiHandler): Backend {
   return ({ facts: { request, source, jwt, apiKey }, body }) => {
-    const { method, path, query, headers } = request
+    const { method, query, headers } = request
     const subject = jwt?.['sub'] ?? apiKey?.['name'] ?? apiKey?.['id']
     const principal = typeof subject === 'string' ? subject : undefined
-    return api({ method, target: path + query, headers, body, address: source.address, principal })
+    return api({
+      method,
+      target: sentPath(request) + query,
+      headers,
+      body,
+      address: source.address,
+      principal,
+    })
   }
 }
 

@@ -31,6 +31,8 @@ export type AppOptions = {
   log: ProcessLog
   runTask: RunConfigTask
   threadUrls: ThreadUrls
+  /** Folder of the built console. */
+  consoleFolder: URL
   /** Metrics of the process that exist before the app; created if undefined. */
   metrics?: Metrics
   /** Time between the failure of readiness and the end of the listeners at `stop`; 0 if undefined. */

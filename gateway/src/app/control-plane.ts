@@ -4,6 +4,7 @@ import { budgetEndpoints } from '../admin/budgets.ts'
 import { keyEndpoints } from '../admin/keys/keys.ts'
 import { limitsEndpoint } from '../admin/limits.ts'
 import { openApiParts } from '../admin/openapi-parts.ts'
+import { createConsole } from '../admin/ui/ui.ts'
 import type { ConfigVersions } from '../config/live/config-versions.ts'
 import type { LiveConfig } from '../config/live/live.ts'
 import { rereadConfigFile } from '../config/load/config-file.ts'
@@ -43,6 +44,8 @@ export type ControlPlaneOptions = {
   dataPlane: DataPlane
   /** Undefined without a database. */
   ledger: Ledger | undefined
+  /** Folder of the built console. */
+  consoleFolder: URL
 }
 
 export type ControlPlane = Control & { resources: Resources; logApi: LogApi }
@@ -94,7 +97,8 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     workQueue,
     log,
   })
-  return { resources, logApi, api, pending: resources.pending }
+  const console = createConsole({ folder: options.consoleFolder, randomBytes, log, next: api })
+  return { resources, logApi, api: console, pending: resources.pending }
 }
 
 function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {
