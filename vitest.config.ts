@@ -14,6 +14,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'gateway/src/**/*.test.ts',
+            'ui/src/**/*.test.ts',
             'gateway/test/*.test.ts',
             'gateway/test/rules/**/*.test.ts',
             'gateway/test/golden/**/*.test.ts',

@@ -10,6 +10,7 @@ type Part = { name: string; command: string; args: string[] }
 
 const parts: Part[] = [
   part('types', 'tsc -p . --incremental --tsBuildInfoFile .cache/check.tsbuildinfo'),
+  part('ui-types', 'tsc -p ui --incremental --tsBuildInfoFile .cache/ui.tsbuildinfo'),
   part('dead-code', 'knip'),
   part('lint', 'biome ci .'),
   part(

@@ -1,0 +1,42 @@
+import { QueryClientProvider } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { Route, Router, Switch } from 'wouter'
+import { createQueryClient } from '../api/query-client.ts'
+import { Toasts } from '../components/feedback/toasts.tsx'
+import { TooltipProvider } from '../components/feedback/tooltip.tsx'
+import { ErrorBoundary } from './error-boundary.tsx'
+import { LoadingPage, MissingPage } from './page-states.tsx'
+import { pageRoutes } from './routes.ts'
+import { Shell } from './shell/shell.tsx'
+
+const pages = pageRoutes.map(({ path, load }) => ({ path, Content: lazy(load) }))
+
+/** The console: providers, shell, and the page of the address. */
+export function App() {
+  const [queryClient] = useState(createQueryClient)
+  return (
+    <QueryClientProvider client={queryClient}>
+      <TooltipProvider delayDuration={350}>
+        <Router base="/ui">
+          <Shell>
+            <ErrorBoundary>
+              <Suspense fallback={<LoadingPage />}>
+                <Switch>
+                  {pages.map(({ path, Content }) => (
+                    <Route key={path} path={path}>
+                      <Content />
+                    </Route>
+                  ))}
+                  <Route>
+                    <MissingPage />
+                  </Route>
+                </Switch>
+              </Suspense>
+            </ErrorBoundary>
+          </Shell>
+        </Router>
+        <Toasts />
+      </TooltipProvider>
+    </QueryClientProvider>
+  )
+}

@@ -1,0 +1,60 @@
+import type { LucideIcon } from 'lucide-react'
+import { DropdownMenu } from 'radix-ui'
+import type { ReactNode } from 'react'
+import { classNames } from '../class-names.ts'
+
+export type MenuItem =
+  | {
+      readonly kind: 'item'
+      readonly label: string
+      readonly icon?: LucideIcon
+      readonly danger?: boolean
+      readonly disabled?: boolean
+      onSelect(): void
+    }
+  | { readonly kind: 'separator' }
+
+/** A menu below its trigger, which must accept a ref. */
+export function Menu({
+  trigger,
+  items,
+  align = 'end',
+}: {
+  trigger: ReactNode
+  items: readonly MenuItem[]
+  align?: 'start' | 'end'
+}) {
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content
+          align={align}
+          sideOffset={6}
+          collisionPadding={8}
+          className="fade z-50 min-w-44 rounded-lg border border-line bg-surface p-1 shadow-high"
+        >
+          {items.map((item, index) =>
+            item.kind === 'separator' ? (
+              <DropdownMenu.Separator key={index} className="my-1 h-px bg-line" />
+            ) : (
+              <DropdownMenu.Item
+                key={item.label}
+                disabled={item.disabled === true}
+                onSelect={item.onSelect}
+                className={classNames(
+                  'flex cursor-default items-center gap-2.5 rounded-md px-2.5 py-1.5 text-sm outline-none select-none',
+                  'data-[highlighted]:bg-hover data-[disabled]:opacity-50',
+                  item.danger ? 'text-bad' : 'text-ink',
+                )}
+              >
+                {item.icon && <item.icon className="size-4 shrink-0" aria-hidden />}
+                {item.label}
+              </DropdownMenu.Item>
+            ),
+          )}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  )
+}
