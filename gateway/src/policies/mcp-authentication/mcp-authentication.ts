@@ -3,6 +3,8 @@ import { bearerLocation, compileLocation } from '../../identity/credential-locat
 import { fixedJwksUri } from '../../identity/jwt/key-source.ts'
 import type { TokenVerifier } from '../../identity/jwt/token-verifier.ts'
 import { compileVerifier } from '../../identity/jwt/verifier-config.ts'
+import { discoveredJwksUri } from '../../identity/provider/discovered-jwks-uri.ts'
+import { createServerMetadata, type ServerMetadata } from '../../identity/provider/server-metadata.ts'
 import { createGauge, type Gauge } from '../../lib/planes/gauge.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Policy } from '../../pipeline/policy.ts'
@@ -13,13 +15,11 @@ import {
   compileAuthorizationServer,
 } from './authorization-server/authorization-server.ts'
 import type { McpAuthenticationConfig } from './config.ts'
-import { discoveredJwksUri } from './discovered-jwks-uri.ts'
 import { compileRegistration } from './discovery/client-registration.ts'
 import { compileDiscovery } from './discovery/discovery.ts'
 import { createGatewayUrls, gatewayIssuer } from './discovery/gateway-urls.ts'
 import { createProviderProxy } from './discovery/provider-proxy.ts'
 import { compileResourceMetadata } from './discovery/resource-metadata.ts'
-import { createServerMetadata, type ServerMetadata } from './discovery/server-metadata.ts'
 import type { Provider } from './providers/provider.ts'
 import { providerOf } from './providers/providers.ts'
 

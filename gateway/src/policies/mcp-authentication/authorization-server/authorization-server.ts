@@ -1,4 +1,7 @@
 import type { TokenVerifier } from '../../../identity/jwt/token-verifier.ts'
+import { createReplayCache, type ReplayCache } from '../../../identity/tokens/replay.ts'
+import { createRotationResults, isCompleteReply } from '../../../identity/tokens/rotation-results.ts'
+import { createTokenFamilies, type TokenFamilies } from '../../../identity/tokens/token-families.ts'
 import { readSessionKey } from '../../../lib/session-key.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
@@ -29,10 +32,7 @@ import { compileProviderClaims } from './provider/claims.ts'
 import { createProviderClient, type ProviderClientOptions } from './provider/client.ts'
 import { createRequestRateLimit, type RequestRateLimit } from './request-rate-limit.ts'
 import { type AccessTokens, createAccessTokens } from './tokens/access-tokens.ts'
-import { createReplayCache, type ReplayCache } from './tokens/replay.ts'
-import { createRotationResults, isCompleteReply } from './tokens/rotation-results.ts'
 import { createSealedValues, type SealedValues } from './tokens/sealed-values.ts'
-import { createTokenFamilies, type TokenFamilies } from './tokens/token-families.ts'
 
 export type AuthorizationServerOptions = {
   /** Issuer of the gateway, and URL of the MCP endpoint. */
@@ -179,7 +179,9 @@ function sharedState(
 
 function createFamilies(name: string, context: CompileContext): TokenFamilies<Reply> {
   const { memory, peers, clock } = context
-  const results = context.retained('mcp front: rotation results', () => createRotationResults(peers))
+  const results = context.retained('mcp front: rotation results', () =>
+    createRotationResults(peers, 'refresh token rotations'),
+  )
   const options = { name: `${name}/families`, capacity: maxFamilies, results, isResult: isCompleteReply }
   return createTokenFamilies<Reply>(options, memory, clock)
 }

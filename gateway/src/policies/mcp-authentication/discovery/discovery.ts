@@ -1,10 +1,11 @@
+import type { ServerMetadata } from '../../../identity/provider/server-metadata.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange, RequestFacts } from '../../../pipeline/exchange.ts'
 import type { Policy } from '../../../pipeline/policy.ts'
 import type { AuthorizationServer } from '../authorization-server/authorization-server.ts'
 import { jsonReply } from '../json-reply.ts'
 import type { GatewayUrls } from './gateway-urls.ts'
-import { type PublicationRules, publishedServerMetadata, type ServerMetadata } from './server-metadata.ts'
+import { type PublicationRules, publishedServerMetadata } from './published-server-metadata.ts'
 
 export type DiscoveryOptions = {
   urls: GatewayUrls

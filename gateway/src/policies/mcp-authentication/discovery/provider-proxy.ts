@@ -1,4 +1,5 @@
 import { fetchDocument } from '../../../identity/jwt/fetch-document.ts'
+import type { ServerMetadata } from '../../../identity/provider/server-metadata.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
 import type { Gauge } from '../../../lib/planes/gauge.ts'
 import { readAll } from '../../../net/http/body.ts'
@@ -7,7 +8,6 @@ import type { Reply, Send } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { jsonReply, providerUnavailable } from '../json-reply.ts'
 import type { ProviderProxy } from './discovery.ts'
-import type { ServerMetadata } from './server-metadata.ts'
 
 export type ProviderProxyOptions = {
   serverMetadata: ServerMetadata

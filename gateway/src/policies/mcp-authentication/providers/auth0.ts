@@ -1,10 +1,5 @@
-import {
-  openIdConfigurationUrl,
-  type Provider,
-  serverMetadataUrl,
-  withAudienceParameter,
-  withoutTrailingSlashes,
-} from './provider.ts'
+import { openIdConfigurationUrl, withoutTrailingSlashes } from '../../../identity/provider/server-metadata.ts'
+import { type Provider, serverMetadataUrl, withAudienceParameter } from './provider.ts'
 
 /**
  * Auth0: issuers end with a slash; access tokens without an audience are opaque. Clients register at the

@@ -1,4 +1,5 @@
-import { openIdConfigurationUrl, type Provider, withoutTrailingSlashes } from './provider.ts'
+import { openIdConfigurationUrl, withoutTrailingSlashes } from '../../../identity/provider/server-metadata.ts'
+import type { Provider } from './provider.ts'
 
 const version1Issuer = /^https:\/\/sts\.windows\.net\/([^/?#]+)\/?$/
 const version2Issuer = /^(.+)\/v2\.0\/?$/

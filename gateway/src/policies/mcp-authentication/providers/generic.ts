@@ -1,9 +1,5 @@
-import {
-  openIdConfigurationUrl,
-  type Provider,
-  serverMetadataUrl,
-  withoutTrailingSlashes,
-} from './provider.ts'
+import { openIdConfigurationUrl, withoutTrailingSlashes } from '../../../identity/provider/server-metadata.ts'
+import { type Provider, serverMetadataUrl } from './provider.ts'
 
 /** Provider that conforms to the standards. Clients register at the provider. */
 export const generic: Provider = {

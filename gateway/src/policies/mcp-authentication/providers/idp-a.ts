@@ -1,4 +1,5 @@
-import { openIdConfigurationUrl, type Provider, withoutTrailingSlashes } from './provider.ts'
+import { openIdConfigurationUrl, withoutTrailingSlashes } from '../../../identity/provider/server-metadata.ts'
+import type { Provider } from './provider.ts'
 
 /**
  * Address, project and server of an agentic issuer. Text, not a parsed URL: the port must remain unchanged.

@@ -1,4 +1,5 @@
-import { openIdConfigurationUrl, type Provider, withoutTrailingSlashes } from './provider.ts'
+import { openIdConfigurationUrl, withoutTrailingSlashes } from '../../../identity/provider/server-metadata.ts'
+import type { Provider } from './provider.ts'
 
 /**
  * idpB, alias authentik (specification, "Provider `idpB`"): issuers end with a slash; no client registration.

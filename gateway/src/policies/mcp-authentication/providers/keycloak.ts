@@ -1,4 +1,5 @@
-import { openIdConfigurationUrl, type Provider, withoutTrailingSlashes } from './provider.ts'
+import { openIdConfigurationUrl, withoutTrailingSlashes } from '../../../identity/provider/server-metadata.ts'
+import type { Provider } from './provider.ts'
 
 /**
  * Keycloak: issuers are realms. Every authorization response has `iss`, so clients use the realm directly by

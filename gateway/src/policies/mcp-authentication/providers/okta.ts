@@ -1,9 +1,5 @@
-import {
-  openIdConfigurationUrl,
-  type Provider,
-  withAudienceParameter,
-  withoutTrailingSlashes,
-} from './provider.ts'
+import { openIdConfigurationUrl, withoutTrailingSlashes } from '../../../identity/provider/server-metadata.ts'
+import { type Provider, withAudienceParameter } from './provider.ts'
 
 /**
  * Okta: custom authorization servers have a path (`/oauth2/default`), the server of the organization has

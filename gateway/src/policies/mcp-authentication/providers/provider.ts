@@ -1,3 +1,4 @@
+import { withoutTrailingSlashes } from '../../../identity/provider/server-metadata.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
 
 /** Properties of a kind of identity provider: pure functions of the issuer, no IO. */
@@ -27,17 +28,6 @@ export type Provider = {
   alwaysSendsIssuer?: true
   /** `issuer` of its metadata, if different from the issuer of its tokens. */
   metadataIssuer?(issuer: string): string
-}
-
-export function withoutTrailingSlashes(issuer: string): string {
-  let end = issuer.length
-  while (end > 0 && issuer[end - 1] === '/') end--
-  return issuer.slice(0, end)
-}
-
-/** OpenID Connect Discovery 1.0 section 4: suffix of the issuer. */
-export function openIdConfigurationUrl(issuer: string): string {
-  return `${withoutTrailingSlashes(issuer)}/.well-known/openid-configuration`
 }
 
 /** RFC 8414 section 3.1: between host and path of the issuer. */

@@ -1,3 +1,4 @@
+import { browserRedirect } from '../../../../identity/html-page.ts'
 import type { Reply } from '../../../../net/http-client/send.ts'
 import type { Exchange } from '../../../../pipeline/exchange.ts'
 import { type AuthorizationRequest, clientDigest, scopesOf, writeRequest } from '../authorization-request.ts'
@@ -14,7 +15,7 @@ import type { EndpointUrls } from '../metadata.ts'
 import { isResource } from '../resource-parameter.ts'
 import type { SealedValues } from '../tokens/sealed-values.ts'
 import type { OAuthError } from './oauth-errors.ts'
-import { browserRedirect, consentPage, errorPage, returnPage } from './pages.ts'
+import { consentPage, errorPage, returnPage } from './pages.ts'
 import { type Parameters, readParameters } from './parameters.ts'
 
 export type AuthorizeOptions = {

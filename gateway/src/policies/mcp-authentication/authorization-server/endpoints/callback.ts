@@ -1,3 +1,5 @@
+import { browserRedirect } from '../../../../identity/html-page.ts'
+import type { ReplayCache } from '../../../../identity/tokens/replay.ts'
 import type { Reply } from '../../../../net/http-client/send.ts'
 import type { Exchange } from '../../../../pipeline/exchange.ts'
 import { type AuthorizationRequest, readRequest, writeRequest } from '../authorization-request.ts'
@@ -5,9 +7,8 @@ import type { BrowserCookie } from '../browser-cookie.ts'
 import { redirectWith } from '../clients/redirect-targets.ts'
 import type { EndpointUrls } from '../metadata.ts'
 import type { ProviderClient } from '../provider/client.ts'
-import type { ReplayCache } from '../tokens/replay.ts'
 import type { SealedValues } from '../tokens/sealed-values.ts'
-import { browserRedirect, errorPage } from './pages.ts'
+import { errorPage } from './pages.ts'
 import { type Parameters, readParameters } from './parameters.ts'
 
 export type CallbackOptions = {

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { browserRedirect } from '../../../../identity/html-page.ts'
 import { firstHeader, type Headers } from '../../../../net/http/headers.ts'
 import type { Reply } from '../../../../net/http-client/send.ts'
 import type { Exchange } from '../../../../pipeline/exchange.ts'
@@ -9,7 +10,7 @@ import type { EndpointUrls } from '../metadata.ts'
 import type { ProviderClient } from '../provider/client.ts'
 import type { SealedValues } from '../tokens/sealed-values.ts'
 import { loginLifetimeMs } from './authorize.ts'
-import { browserRedirect, errorPage } from './pages.ts'
+import { errorPage } from './pages.ts'
 import { readForm } from './parameters.ts'
 
 export type ConsentOptions = {

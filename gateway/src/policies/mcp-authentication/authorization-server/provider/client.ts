@@ -1,12 +1,12 @@
 import { fetchDocument } from '../../../../identity/jwt/fetch-document.ts'
+import { isSecureUrl } from '../../../../identity/provider/discovered-jwks-uri.ts'
+import type { ServerMetadata } from '../../../../identity/provider/server-metadata.ts'
 import { type JsonObject, parseJsonObject } from '../../../../lib/json/json.ts'
 import type { Gauge } from '../../../../lib/planes/gauge.ts'
 import type { Headers } from '../../../../net/http/headers.ts'
 import type { Send } from '../../../../net/http-client/send.ts'
 import type { Log } from '../../../../telemetry/log.ts'
 import { describeError } from '../../../../telemetry/log.ts'
-import { isSecureUrl } from '../../discovered-jwks-uri.ts'
-import type { ServerMetadata } from '../../discovery/server-metadata.ts'
 
 /** OAuth client of the provider: authorization code flow with PKCE, and refresh. */
 export type ProviderClient = {

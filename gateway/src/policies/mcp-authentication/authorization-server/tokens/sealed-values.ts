@@ -1,6 +1,7 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { createHash, hkdfSync } from 'node:crypto'
+import { sealText, unsealText } from '../../../../identity/sealed-text.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../../../lib/json/json.ts'
 
 /** Purposes of sealed values. Each has its own key, so that a value is valid for one purpose only. */
 const purposes = ['client', 'request', 'login', 'code', 'access', 'refresh'] as const
@@ -14,8 +15,6 @@ export type SealedValues = {
   unseal(purpose: Purpose, text: string): JsonObject | undefined
 }
 
-const nonceBytes = 12
-const tagBytes = 16
 const maxLength = 24 * 1024
 
 /** `settings`: values become invalid when these change, except registrations. */
@@ -34,18 +33,13 @@ export function createSealedValues(sessionKey: Buffer, place: SealingContext, cl
 
   return {
     seal(purpose, value, expiresAt) {
-      const nonce = randomBytes(nonceBytes)
-      const cipher = createCipheriv('aes-256-gcm', keyOf(purpose), nonce)
-      const text = JSON.stringify({ v: value, ...(expiresAt === undefined ? {} : { e: expiresAt }) })
-      const sealed = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]
-      return Buffer.concat(sealed).toString('base64url')
+      const content = { v: value, ...(expiresAt === undefined ? {} : { e: expiresAt }) }
+      return sealText(keyOf(purpose), JSON.stringify(content))
     },
     unseal(purpose, text) {
       if (text.length > maxLength) return undefined
-      const sealed = Buffer.from(text, 'base64url')
-      // The decoder accepts several encodings of a value; only the canonical one is valid.
-      if (sealed.length < nonceBytes + tagBytes || sealed.toString('base64url') !== text) return undefined
-      return unexpired(decrypted(keyOf(purpose), sealed), clock.now())
+      const content = unsealText(keyOf(purpose), text)
+      return content === undefined ? undefined : unexpired(parseJsonObject(content), clock.now())
     },
   }
 }
@@ -57,20 +51,8 @@ function deriveKey(sessionKey: Buffer, purpose: Purpose, { issuer, settings }: S
   return Buffer.from(hkdfSync('sha256', sessionKey, '', `tollgate/mcp-front/1/${info}`, 32))
 }
 
-function decrypted(key: Buffer, sealed: Buffer): unknown {
-  const options = { authTagLength: tagBytes }
-  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes), options)
-  decipher.setAuthTag(sealed.subarray(-tagBytes))
-  try {
-    const text = decipher.update(sealed.subarray(nonceBytes, -tagBytes), undefined, 'utf8')
-    return JSON.parse(text + decipher.final('utf8'))
-  } catch {
-    return undefined
-  }
-}
-
-function unexpired(content: unknown, now: number): JsonObject | undefined {
-  if (!isJsonObject(content)) return undefined
+function unexpired(content: JsonObject | undefined, now: number): JsonObject | undefined {
+  if (content === undefined) return undefined
   const { v: value, e: expiresAt } = content
   if (expiresAt !== undefined && (typeof expiresAt !== 'number' || expiresAt <= now)) return undefined
   return isJsonObject(value) ? value : undefined

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { fixtureContext } from '../../../../../test/fixtures/pipeline.ts'
-import { linkMemory } from '../../../../../test/support/linked-peers.ts'
-import { createPlaneThreads, type PlaneThreads } from '../../../../../test/support/plane-threads.ts'
+import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
+import { linkMemory } from '../../../test/support/linked-peers.ts'
+import { createPlaneThreads, type PlaneThreads } from '../../../test/support/plane-threads.ts'
 import { createReplayCache } from './replay.ts'
 
 let threads: PlaneThreads | undefined
@@ -21,7 +21,7 @@ describe('replay cache', () => {
   })
 
   it('admits each id once over threads', async () => {
-    const module = new URL('../../../../../test/fixtures/identity-tasks.ts', import.meta.url)
+    const module = new URL('../../../test/fixtures/identity-tasks.ts', import.meta.url)
     threads = createPlaneThreads(4)
     const admitted = await threads.runAll({ module, task: 'useIds' }, 2_000)
     expect(admitted.map(Number).reduce((sum, count) => sum + count)).toBe(2_000)

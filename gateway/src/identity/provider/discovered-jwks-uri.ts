@@ -1,8 +1,8 @@
-import type { JwksUri } from '../../identity/jwt/key-source.ts'
 import { isLoopbackHost } from '../../lib/address/host-port.ts'
 import type { JsonObject } from '../../lib/json/json.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { ServerMetadata } from './discovery/server-metadata.ts'
+import type { JwksUri } from '../jwt/key-source.ts'
+import type { ServerMetadata } from './server-metadata.ts'
 
 export type DiscoveredJwksUriOptions = {
   issuer: string

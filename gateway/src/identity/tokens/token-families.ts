@@ -1,6 +1,6 @@
-import type { Clock } from '../../../../lib/clock.ts'
-import type { Memory } from '../../../../lib/planes/memory.ts'
-import { createRecentRecords } from '../../../../lib/planes/recent-records.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Memory } from '../../lib/planes/memory.ts'
+import { createRecentRecords } from '../../lib/planes/recent-records.ts'
 import type { FamilyToken, RotationResults } from './rotation-results.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { FamilyToken, RotationResults } from './rotation-results.ts'
  */
 export type TokenFamilies<T> = {
   /**
-   * Rotates a refresh token once. Reuse during the rotation and for 10 s after it returns the same result:
+   * Rotates a refresh token once. Reuse during the rotation and for a time after it returns the same result:
    * clients refresh in parallel, and repeat a request after a lost response. Later reuse revokes the family,
    * because the token was stolen (RFC 9700 section 4.14.2): either its owner or an attacker uses it the
    * second time.
@@ -27,11 +27,13 @@ export type TokenFamiliesOptions<T> = {
   name: string
   capacity: number
   results: RotationResults
+  /** Time of repetition after a rotation; default 10 s. */
+  repeatMs?: number
   /** Whether a value is a result; those of other data planes are copies. */
   isResult(value: unknown): value is T
 }
 
-const repeatMs = 10_000
+const defaultRepeatMs = 10_000
 
 /**
  * Numbers of a family: lowest unused generation, whether it is revoked, and the latest rotation: its data
@@ -61,7 +63,7 @@ const alreadyUsed = { kind: 'refused', reason: 'was already used' } as const
 
 /** Creates a store of the most recently used families. Evicted families count as unused. */
 export function createTokenFamilies<T>(
-  { name, capacity, results, isResult }: TokenFamiliesOptions<T>,
+  { name, capacity, results, repeatMs = defaultRepeatMs, isResult }: TokenFamiliesOptions<T>,
   memory: Memory,
   clock: Pick<Clock, 'monotonic'>,
 ): TokenFamilies<T> {

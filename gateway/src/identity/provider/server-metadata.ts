@@ -1,10 +1,9 @@
-import { fetchDocument } from '../../../identity/jwt/fetch-document.ts'
-import { createSharedDocument, type DocumentFetch } from '../../../identity/jwt/shared-document.ts'
-import { GatewayError } from '../../../lib/gateway-error.ts'
-import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
-import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import { isHttpUrl } from '../../../schema/dsl.ts'
-import type { Provider } from '../providers/provider.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { type JsonObject, parseJsonObject } from '../../lib/json/json.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { isHttpUrl } from '../../schema/dsl.ts'
+import { fetchDocument } from '../jwt/fetch-document.ts'
+import { createSharedDocument, type DocumentFetch } from '../jwt/shared-document.ts'
 
 /** Returns the metadata of the provider (RFC 8414); undefined until the first successful fetch. */
 export type ServerMetadata = () => Promise<JsonObject | undefined>
@@ -95,39 +94,13 @@ function isSafeHttpUrl(text: string): boolean {
   return isHttpUrl(text) && !/[\s"'<>`\\$(){}]/.test(text)
 }
 
-export type PublicationRules = {
-  provider: Provider
-  audiences: readonly string[]
-  hasClientId: boolean
+/** OpenID Connect Discovery 1.0 section 4: suffix of the issuer. */
+export function openIdConfigurationUrl(issuer: string): string {
+  return `${withoutTrailingSlashes(issuer)}/.well-known/openid-configuration`
 }
 
-/** URL of the published metadata, and its issuer; undefined retains the provider's issuer. */
-export type PublishedAt = { url: string; issuer: string | undefined }
-
-/** Adapts the provider's metadata for clients (decisions 7). */
-export function publishedServerMetadata(
-  upstream: JsonObject,
-  { provider, audiences, hasClientId }: PublicationRules,
-  { url, issuer }: PublishedAt,
-): JsonObject {
-  const metadata: JsonObject = { ...upstream, ...provider.adjustMetadata?.(upstream, audiences) }
-  if (registersAtGateway(upstream, provider, hasClientId))
-    metadata['registration_endpoint'] = `${url}/client-registration`
-  if (provider.refusesResourceParameter) {
-    metadata['authorization_endpoint'] = `${url}/authorize`
-    metadata['token_endpoint'] = `${url}/token`
-  }
-  // Clients with metadata documents would bypass the configured client id.
-  if (hasClientId) delete metadata['client_id_metadata_document_supported']
-  if (issuer === undefined) return metadata
-  // RFC 9207: the provider sends its own `iss`, which clients must not expect under another issuer.
-  delete metadata['authorization_response_iss_parameter_supported']
-  // Signed by another issuer (RFC 8414 section 2.1).
-  delete metadata['signed_metadata']
-  return { ...metadata, issuer }
-}
-
-function registersAtGateway(upstream: JsonObject, provider: Provider, hasClientId: boolean): boolean {
-  if (hasClientId || provider.registersAtGateway === 'always') return true
-  return provider.registersAtGateway === 'offered' && typeof upstream['registration_endpoint'] === 'string'
+export function withoutTrailingSlashes(issuer: string): string {
+  let end = issuer.length
+  while (end > 0 && issuer[end - 1] === '/') end--
+  return issuer.slice(0, end)
 }

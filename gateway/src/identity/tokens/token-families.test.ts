@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { fixtureContext } from '../../../../../test/fixtures/pipeline.ts'
-import { type LinkedPeers, linkMemory, linkPeers } from '../../../../../test/support/linked-peers.ts'
-import type { Memory } from '../../../../lib/planes/memory.ts'
-import type { Peers } from '../../../../lib/planes/peers.ts'
+import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
+import { type LinkedPeers, linkMemory, linkPeers } from '../../../test/support/linked-peers.ts'
+import type { Memory } from '../../lib/planes/memory.ts'
+import type { Peers } from '../../lib/planes/peers.ts'
 import { createRotationResults, isCompleteReply } from './rotation-results.ts'
 import { createTokenFamilies } from './token-families.ts'
 
@@ -11,7 +11,7 @@ const { clock, memory, peers } = fixtureContext()
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 function familiesOf(memory: Memory, peers: Peers, capacity = 10) {
-  const results = createRotationResults(peers)
+  const results = createRotationResults(peers, 'refresh token rotations')
   return createTokenFamilies<string>({ name: 'families', capacity, results, isResult: isText }, memory, clock)
 }
 

@@ -1,6 +1,6 @@
-import type { Clock } from '../../../../lib/clock.ts'
-import type { Memory } from '../../../../lib/planes/memory.ts'
-import { createRecentRecords } from '../../../../lib/planes/recent-records.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Memory } from '../../lib/planes/memory.ts'
+import { createRecentRecords } from '../../lib/planes/recent-records.ts'
 
 /** Replay cache of single-use values, for all data planes. It evicts the least recently used ones first. */
 export type ReplayCache = {

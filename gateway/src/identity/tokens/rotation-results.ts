@@ -1,6 +1,6 @@
-import { createLru } from '../../../../lib/lru.ts'
-import { PeerError, type Peers } from '../../../../lib/planes/peers.ts'
-import type { Reply } from '../../../../net/http-client/send.ts'
+import { createLru } from '../../lib/lru.ts'
+import { PeerError, type Peers } from '../../lib/planes/peers.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 
 /** A refresh token: its family, and its generation in the family. */
 export type FamilyToken = { family: string; generation: number }
@@ -18,10 +18,12 @@ export type RotationResults = {
 const maxResults = 1_000
 /** Longer than a rotation, whose requests to the provider have time limits. */
 const timeoutMs = 60_000
-const service = 'refresh token rotations'
 
-/** Creates the results of a data plane, and serves them to its peers. Families have unique names. */
-export function createRotationResults(peers: Peers): RotationResults {
+/**
+ * Creates the results of a data plane, and serves them to its peers under the name `service`. Families have
+ * unique names.
+ */
+export function createRotationResults(peers: Peers, service: string): RotationResults {
   const results = createLru<string, { generation: number; result: Promise<unknown> }>(maxResults)
 
   async function own({ family, generation }: FamilyToken): Promise<{ result: unknown } | undefined> {
