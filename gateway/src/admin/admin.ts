@@ -23,27 +23,20 @@ export function createAdmin({
   api,
 }: AdminOptions): (request: IncomingRequest) => Reply | Promise<Reply> {
   return (request) => {
-    const { method, target, headers, body, connection } = request
-    return (
-      refuseCrossSite(request, port()) ?? api({ method, target, headers, body, address: connection.address })
-    )
+    const { method, target, headers, body, cancellation, connection } = request
+    const { address } = connection
+    return refuseCrossSite(request, port()) ?? api({ method, target, headers, body, cancellation, address })
   }
 }
 
 /** Creates the admin backend of gateways. The policies of `ui` authenticate its requests. */
 export function createUi(api: ApiHandler): Backend {
-  return ({ facts: { request, source, jwt, apiKey }, body }) => {
+  return ({ facts: { request, source, jwt, apiKey }, body, cancellation }) => {
     const { method, query, headers } = request
     const subject = jwt?.['sub'] ?? apiKey?.['name'] ?? apiKey?.['id']
     const principal = typeof subject === 'string' ? subject : undefined
-    return api({
-      method,
-      target: sentPath(request) + query,
-      headers,
-      body,
-      address: source.address,
-      principal,
-    })
+    const target = sentPath(request) + query
+    return api({ method, target, headers, body, cancellation, address: source.address, principal })
   }
 }
 

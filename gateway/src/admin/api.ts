@@ -13,17 +13,22 @@ import type { ApiHandler } from './admin.ts'
 
 /** Path of the admin API with its operations. */
 export type AdminEndpoint = {
-  /** Exact path. A segment `{name}` is a parameter: any text, slashes escaped. */
+  /**
+   * Exact path. A segment `{name}` is a parameter: any text, slashes escaped. A last segment `{name...}` is
+   * the rest of the path, not decoded, without its first slash.
+   */
   readonly path: string
   readonly methods: { readonly [method in AdminMethod]?: AdminOperation }
 }
 
 /** HEAD is served by GET. */
-type AdminMethod = 'GET' | 'POST' | 'PUT' | 'DELETE'
+type AdminMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 
 export type AdminOperation = {
-  /** Accepted query parameters; default none. Others are refused. */
-  readonly query?: readonly string[]
+  /** Accepted query parameters; default none. Others are refused. `any` leaves the query to the operation. */
+  readonly query?: readonly string[] | 'any'
+  /** The operation reads or cancels the body of the request, which may outlast the response head. */
+  readonly ownsBody?: true
   /** Executes an authorized request. Unexpected errors become 500. */
   respond(call: AdminCall): Promise<AdminResult>
 }
@@ -61,14 +66,15 @@ export function createAdminApi({ endpoints, next, workQueue, log }: AdminApiOpti
     const sent = target?.path.split('/') ?? []
     for (const { endpoint, segments } of routes) {
       if (!matches(segments, sent)) continue
+      const operation = operationOf(endpoint, request.method)
       try {
         const { query = '' } = target ?? {}
-        return await respond(endpoint, { request, segments, sent, query, workQueue })
+        return await respond(endpoint, operation, { request, segments, sent, query, workQueue })
       } catch (error) {
         return refuse(refusalOf(error, endpoint, log), request)
       } finally {
         // An unread body would block the connection.
-        if (isSource(request.body)) request.body.cancel()
+        if (isSource(request.body) && operation?.ownsBody !== true) request.body.cancel()
       }
     }
     return await next(request)
@@ -76,8 +82,13 @@ export function createAdminApi({ endpoints, next, workQueue, log }: AdminApiOpti
 }
 
 function matches(segments: readonly string[], sent: readonly string[]): boolean {
-  if (segments.length !== sent.length) return false
+  const takesRest = isRest(segments.at(-1) ?? '')
+  if (takesRest ? segments.length > sent.length : segments.length !== sent.length) return false
   return segments.every((segment, index) => isParameter(segment) || segment === sent[index])
+}
+
+function isRest(segment: string): boolean {
+  return segment.endsWith('...}')
 }
 
 function isParameter(segment: string): boolean {
@@ -92,9 +103,12 @@ type Match = {
   readonly workQueue: WorkQueue
 }
 
-async function respond(endpoint: AdminEndpoint, match: Match): Promise<Reply> {
+async function respond(
+  endpoint: AdminEndpoint,
+  operation: AdminOperation | undefined,
+  match: Match,
+): Promise<Reply> {
   const { request, workQueue } = match
-  const operation = operationOf(endpoint, request.method)
   if (operation === undefined) return notAllowed(request.method, allowedMethods(endpoint), request)
   const parameters = readParameters(match)
   if (parameters.kind === 'refused') return refuse(parameters, request)
@@ -133,6 +147,10 @@ function readParameters({ segments, sent }: Match): Values | Refusal {
   const values = new Map<string, string>()
   for (const [index, segment] of segments.entries()) {
     if (!isParameter(segment)) continue
+    if (isRest(segment)) {
+      values.set(segment.slice(1, -4), sent.slice(index).join('/'))
+      continue
+    }
     try {
       values.set(segment.slice(1, -1), decodeURIComponent(sent[index] ?? ''))
     } catch {
@@ -142,8 +160,9 @@ function readParameters({ segments, sent }: Match): Values | Refusal {
   return { kind: 'values', values }
 }
 
-function readQuery(text: string, known: readonly string[]): Values | Refusal {
+function readQuery(text: string, known: readonly string[] | 'any'): Values | Refusal {
   const values = new Map<string, string>()
+  if (known === 'any') return { kind: 'values', values }
   for (const [name, value] of new URLSearchParams(text)) {
     const shown = name.slice(0, 100)
     if (!known.includes(name)) {

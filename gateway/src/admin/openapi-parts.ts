@@ -1,5 +1,6 @@
 import type { OpenApiPart } from '../resources/api/openapi-part.ts'
 import { budgetsOpenApi } from './budgets.ts'
+import { forwardOpenApi } from './forward/forward.ts'
 import { keysOpenApi } from './keys/openapi.ts'
 import { limitsOpenApi } from './limits.ts'
 import { logsOpenApi } from './logs/openapi.ts'
@@ -14,4 +15,5 @@ export const openApiParts: readonly OpenApiPart[] = [
   logsOpenApi,
   usageOpenApi,
   requestsOpenApi,
+  forwardOpenApi,
 ]

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createAdminApi } from '../admin/api.ts'
 import { budgetEndpoints } from '../admin/budgets.ts'
+import { forwardEndpoints } from '../admin/forward/forward.ts'
 import { keyEndpoints } from '../admin/keys/keys.ts'
 import { limitsEndpoint } from '../admin/limits.ts'
 import { openApiParts } from '../admin/openapi-parts.ts'
@@ -16,6 +17,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
+import type { HttpClient } from '../net/http-client/http-client.ts'
 import { createConfigApi } from '../resources/api/api.ts'
 import type { ConfigFile } from '../resources/file/file.ts'
 import { editFile } from '../resources/file/file-edit.ts'
@@ -27,6 +29,7 @@ import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { ConfigFeed, ConfigOrigin } from './config-feed.ts'
 import { isSmallText } from './config-tasks.ts'
 import type { Control } from './control-link.ts'
+import { createForwardingClient } from './forwarding-client.ts'
 import { createLogApi, type LogApi } from './log-api.ts'
 import type { RunConfigTask } from './worker-tasks.ts'
 
@@ -48,7 +51,12 @@ export type ControlPlaneOptions = {
   consoleFolder: URL
 }
 
-export type ControlPlane = Control & { resources: Resources; logApi: LogApi }
+export type ControlPlane = Control & {
+  resources: Resources
+  logApi: LogApi
+  /** Client of requests to own listeners. */
+  forwarding: HttpClient
+}
 
 /** Log message for a change of settings that are read at start. */
 export const restartNeeded = 'a change of config.* takes effect after a restart'
@@ -77,6 +85,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     yieldPoint,
   })
   const logApi = createLogApi(settings, clock, log)
+  const forwarding = createForwardingClient()
   const keys = keyEndpoints({
     resources,
     clock,
@@ -92,13 +101,14 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
       limitsEndpoint(dataPlane.limits),
       ...budgetEndpoints(dataPlane.budgets),
       ...logApi.endpoints,
+      ...forwardEndpoints({ config: () => live.config, send: forwarding.send }),
     ],
     next: configApi,
     workQueue,
     log,
   })
   const console = createConsole({ folder: options.consoleFolder, randomBytes, log, next: api })
-  return { resources, logApi, api: console, pending: resources.pending }
+  return { resources, logApi, forwarding, api: console, pending: resources.pending }
 }
 
 function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {

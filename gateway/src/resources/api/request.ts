@@ -1,4 +1,5 @@
 import type { ConfigStatus } from '../../config/live/live.ts'
+import type { Cancellation } from '../../lib/cancellation.ts'
 import type { WorkQueue } from '../../lib/scheduling/work-queue.ts'
 import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { Body } from '../../net/http/body.ts'
@@ -16,6 +17,8 @@ export type ApiRequest = {
   readonly target: string
   readonly headers: Headers
   readonly body: Body
+  /** Cancelled when the client disconnects before the response is complete; undefined if unknown. */
+  readonly cancellation?: Cancellation | undefined
   /** Client address, for the audit log. */
   readonly address: string
   /** Authenticated client, if any. */

@@ -1,6 +1,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ApiHandler } from '../../admin/admin.ts'
+import { createCancellation } from '../../lib/cancellation.ts'
 import { type BodySink, type BodySource, isSource, readAll } from '../../net/http/body.ts'
 import { createApiCaller, serveApiCalls } from './api-calls.ts'
 import { createCalls } from './calls.ts'
@@ -131,5 +132,46 @@ describe('API calls between threads', () => {
     const { caller } = linked(async () => ({ status: 200, headers: {}, body }))
     const reply = await caller(request)
     await expect(readAll(reply.body, 1_000, 'internal')).rejects.toThrow('disk failed')
+  })
+
+  it('stream the body of a forwarded request to the main thread', async () => {
+    const large = Buffer.alloc(3 * 1024 * 1024, 'a')
+    const { caller } = linked(async ({ body }) => {
+      const { byteLength } = await readAll(body, 10_000_000, 'request_too_large')
+      return { status: 200, headers: {}, body: Buffer.from(String(byteLength)) }
+    })
+    const chunks = [large.subarray(0, 1_000_000), large.subarray(1_000_000)]
+    const source: BodySource = {
+      start(sink) {
+        for (const chunk of chunks) sink.write(chunk)
+        sink.end()
+      },
+      resume() {},
+      cancel() {},
+    }
+    const reply = await caller({
+      ...request,
+      method: 'POST',
+      target: '/api/forward/default/v1',
+      body: source,
+    })
+    expect(String(reply.body)).toBe(String(large.byteLength))
+  })
+
+  it('cancel the call if the client disconnects before the response', async () => {
+    const started = Promise.withResolvers<void>()
+    const cancelled = Promise.withResolvers<void>()
+    const { caller } = linked(async ({ cancellation }) => {
+      cancellation?.onCancel(cancelled.resolve)
+      started.resolve()
+      await cancelled.promise
+      return { status: 499, headers: {}, body: undefined }
+    })
+    const cancellation = createCancellation()
+    const reply = caller({ ...request, cancellation })
+    await started.promise
+    cancellation.cancel()
+    await cancelled.promise
+    expect((await reply).status).toBe(499)
   })
 })

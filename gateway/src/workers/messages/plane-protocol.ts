@@ -28,8 +28,15 @@ export type Prepared = {
 /** Result of a commit: the open addresses. */
 export type Committed = { addresses: readonly string[] }
 
-/** A request to the admin API from `ui` on a gateway. `stream` transports a streaming response body. */
-export type PlaneApiRequest = Omit<ApiRequest, 'body'> & { body: Uint8Array | undefined; stream: MessagePort }
+/**
+ * A request to the admin API from `ui` on a gateway. `stream` transports a streaming response body; it is
+ * closed at a disconnect of the client before the response. `upload` transports a streaming request body.
+ */
+export type PlaneApiRequest = Omit<ApiRequest, 'body' | 'cancellation'> & {
+  body: Uint8Array | undefined
+  stream: MessagePort
+  upload?: MessagePort | undefined
+}
 
 export type PlaneApiReply = { status: number; headers: Headers; body: Uint8Array | 'stream' | undefined }
 
