@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { ObjectView } from '../resources/objects/objects.ts'
+import type { FileIndex } from '../resources/records/file-index.ts'
 
 /** Source of the configuration: a file, a folder of manifests, or the stream of a controller. */
 export type ConfigFeed = {
@@ -35,6 +36,10 @@ export type ConfigOrigin =
       readonly file: string
       /** Parses and validates a text of the file. Throws `ConfigRejected`. */
       load(text: string): Promise<Config>
+      /** Called after the configuration of the last `load` was activated by a change through the API. */
+      activated(): void
+      /** Lines and references of the active text; undefined before the first, and for large texts in JSON. */
+      index(): FileIndex | undefined
     }
   /** Objects of an API: the config resource API is a view of them. */
   | {

@@ -4,11 +4,14 @@ import { formatChecks } from '../config/load/formats.ts'
 import { formatIssue, loadConfigText } from '../config/load/load.ts'
 import { checkNamedFiles } from '../config/load/named-files.ts'
 import { type Config, checkConfig, configSchema } from '../config/schema.ts'
+import { type FileIndex, indexFile } from '../resources/records/file-index.ts'
 
 type LoadRequest = { text: string; file: string; env: Environment }
 
 /** Issues are lines of text. */
-type LoadOutcome = { kind: 'config'; config: Config } | { kind: 'issues'; issues: string[] }
+type LoadOutcome =
+  | { kind: 'config'; config: Config; index: FileIndex | undefined }
+  | { kind: 'issues'; issues: string[] }
 
 /** Parses and validates the text of a configuration file, including the files that it names. */
 export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome {
@@ -21,7 +24,13 @@ export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome {
     formats: formatChecks,
   })
   if (result.kind === 'issues') return { kind: 'issues', issues: result.issues.map(formatIssue) }
-  return { kind: 'config', config: result.config }
+  const index = isIndexed(text) ? indexFile(result.document(), result.config) : undefined
+  return { kind: 'config', config: result.config, index }
+}
+
+/** A large text in JSON has no references, and lines of no use; it would be parsed once more. */
+function isIndexed(text: string): boolean {
+  return isSmallText(text) || !/^\s*\{/.test(text)
 }
 
 /** The configuration of an outcome. Throws `ConfigRejected` if there are issues. */

@@ -65,7 +65,8 @@ export const restartNeeded = 'a change of config.* takes effect after a restart'
 export async function openControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { env, version, log, settings, live } = options
   const { clock, dataPlane } = options
-  const resources = await openConfigResources(options)
+  const revisionKey = randomBytes(32).toString('hex')
+  const resources = await openConfigResources(options, revisionKey)
   const workQueue = createWorkQueue(clock)
   const yieldPoint = createYieldPoint(clock)
   const configApi = createConfigApi({
@@ -78,6 +79,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     schema: configJsonSchema(),
     version,
     openApiParts,
+    revisionKey,
     newRequestId: randomUUID,
     randomBytes,
     log,
@@ -111,7 +113,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
   return { resources, logApi, forwarding, api: console, pending: resources.pending }
 }
 
-function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {
+function openConfigResources(options: ControlPlaneOptions, revisionKey: string): Promise<Resources> {
   const { feed, env, clock, log, metrics, settings, live, dataPlane } = options
   const { origin } = feed
   return openResources(settings, {
@@ -125,7 +127,8 @@ function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {
         live.report('database', lastError)
       },
     },
-    origin: origin.kind === 'file' ? { kind: 'file', file: configFileOf(origin, options) } : origin,
+    origin:
+      origin.kind === 'file' ? { kind: 'file', file: configFileOf(origin, options, revisionKey) } : origin,
     environment: env,
     randomUuid: randomUUID,
     clock,
@@ -134,20 +137,23 @@ function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {
 }
 
 function configFileOf(
-  { file, load }: ConfigOrigin & { kind: 'file' },
+  { file, load, activated, index }: ConfigOrigin & { kind: 'file' },
   options: ControlPlaneOptions,
+  revisionKey: string,
 ): ConfigFile {
   const { env, log, settings, versions } = options
   return {
     read: () => rereadConfigFile(file),
     async edit(plain) {
-      const request = { ...plain, env, allowedEnv: settings.storage?.allowedEnv ?? [] }
+      const request = { ...plain, env, allowedEnv: settings.storage?.allowedEnv ?? [], revisionKey }
       return isSmallText(plain.text) ? editFile(request) : await options.runTask('edit', request)
     },
     load: async (text) => versions.next(await load(text)),
     write: (next, expected) => writeFileAtomically(file, next, { expected }),
     written(_text, config) {
+      activated()
       if (versions.accept(config)) log.warn({}, restartNeeded)
     },
+    index,
   }
 }

@@ -47,6 +47,7 @@ export async function openResources(
     store: await openStore({ ...database, historyRows: storage?.historyRecords }, tools),
     host,
     expand,
+    fileIndex: file.index,
     randomUuid,
     clock,
     log,

@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts'
 import type { ChangeOutcome, ChangeRequest, Envelope, Refusal } from './change/change.ts'
 import type { Problem } from './hybrid/record-index.ts'
 import type { Kind } from './kinds.ts'
+import type { FileIndex } from './records/file-index.ts'
 import type { HistoryPage, HistoryQuery } from './stores/store.ts'
 
 /** The process whose configuration the resources change. */
@@ -79,6 +80,8 @@ export type Resources = {
   effective(): {
     readonly config: ConfigTree
     readonly file: ConfigTree
+    /** Lines and references of the text of the file, if there is one. */
+    readonly fileIndex?: FileIndex | undefined
     /** Object of a part, `<kind>/<namespace>/<name>`, if the configuration comes from objects. */
     readonly objectOf?: (path: readonly (string | number)[]) => string | undefined
   }

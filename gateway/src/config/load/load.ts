@@ -44,7 +44,13 @@ export type ConfigSource<T> = {
 }
 
 export type LoadResult<T> =
-  | { kind: 'config'; config: T; positions: (path: Path, part?: 'key' | 'value') => Position }
+  | {
+      kind: 'config'
+      config: T
+      positions: (path: Path, part?: 'key' | 'value') => Position
+      /** The text as a document, with positions and references. */
+      document: () => YamlText
+    }
   | { kind: 'issues'; issues: ConfigIssue[] }
 
 /** Bound for files that are not configuration at all. */
@@ -75,7 +81,7 @@ function loadJson<T>(text: string, source: ConfigSource<T>): LoadResult<T> | und
     const yaml = readYaml(text)
     return yaml.position(locate(yaml.tree, path, part))
   }
-  return { kind: 'config', config: checked.value, positions }
+  return { kind: 'config', config: checked.value, positions, document: () => readYaml(text) }
 }
 
 function loadYaml<T>(text: string, source: ConfigSource<T>): LoadResult<T> {
@@ -87,7 +93,7 @@ function loadYaml<T>(text: string, source: ConfigSource<T>): LoadResult<T> {
   if (checked.kind === 'valid' && found.length === 0) {
     const positions = (path: Path, part: 'key' | 'value' = 'value') =>
       yaml.position(locate(yaml.tree, path, part))
-    return { kind: 'config', config: checked.value, positions }
+    return { kind: 'config', config: checked.value, positions, document: () => yaml }
   }
   const ordered = found.toSorted((one, other) => one.offset - other.offset)
   return { kind: 'issues', issues: limited(ordered.map((mistake) => toIssue(mistake, source.file, yaml))) }

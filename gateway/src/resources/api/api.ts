@@ -7,8 +7,9 @@ import { effectiveConfig } from '../effective.ts'
 import { findKind } from '../kinds.ts'
 import { generateKeys, withGeneratedKeys } from './generated-keys.ts'
 import { respondToHistory } from './history.ts'
+import { kindSchema } from './kind-schema.ts'
 import { openApiDocument } from './openapi.ts'
-import { readRequestTarget } from './path.ts'
+import { type ApiPath, readRequestTarget } from './path.ts'
 import { type ApiUse, readQuery } from './query.ts'
 import { maxBodyBytes } from './read-body.ts'
 import { type KindPath, readChange, readImport } from './read-change.ts'
@@ -72,6 +73,8 @@ async function respond(request: ApiRequest, options: ApiOptions): Promise<Reply>
       if (query.kind === 'invalid') return refuse(refusal(400, query.message), request)
       return refuseWrite(request) ?? (await largeJson(documents[path.name](options), options))
     }
+    case 'kindSchema':
+      return await schemaReply(path, request, options)
     case 'history':
     case 'recordedChange':
     case 'revert':
@@ -82,6 +85,28 @@ async function respond(request: ApiRequest, options: ApiOptions): Promise<Reply>
     case 'item':
       return await respondToKind(path, request, options)
   }
+}
+
+async function schemaReply(
+  { kindName, query: queryText }: Extract<ApiPath, { kind: 'kindSchema' }>,
+  request: ApiRequest,
+  options: ApiOptions,
+): Promise<Reply> {
+  const query = readQuery(queryText, 'schema')
+  if (query.kind === 'invalid') return refuse(refusal(400, query.message), request)
+  const kind = findKind(kindName)
+  if (kind === undefined) return refuse(unsupportedKind(kindName), request)
+  const name = query.filter?.name
+  if (name !== undefined && kind.placement.kind !== 'policies')
+    return refuse(refusal(400, `name is for kinds of policies, not for ${kind.name}`), request)
+  const schema = kindSchema(kind, options.schema, name)
+  if (schema === undefined)
+    return refuse(refusal(404, `${kind.name} has no policy ${name?.slice(0, 100)}`), request)
+  return refuseWrite(request) ?? (await largeJson(schema, options))
+}
+
+function unsupportedKind(name: string): Refusal {
+  return refusal(400, `unsupported config resource kind: ${name.slice(0, 200)}`)
 }
 
 const documents = {
@@ -109,13 +134,13 @@ async function respondToAll(queryText: string, request: ApiRequest, options: Api
   const change = { change: read.change, dryRun: query.dryRun, ifMatch: undefined }
   const outcome = await options.resources.change(change, requesterOf(request))
   await options.flushLog()
-  return changeReply(outcome, { isItem: false, query }, request)
+  return changeReply(outcome, { isItem: false, query }, request, options)
 }
 
 async function respondToKind(path: KindPath, request: ApiRequest, options: ApiOptions): Promise<Reply> {
   const kind = findKind(path.kindName)
   if (kind === undefined) {
-    return refuse(refusal(400, `unsupported config resource kind: ${path.kindName.slice(0, 200)}`), request)
+    return refuse(unsupportedKind(path.kindName), request)
   }
   const { method } = request
   const { resources } = options
@@ -127,10 +152,10 @@ async function respondToKind(path: KindPath, request: ApiRequest, options: ApiOp
   const query = readQuery(path.query, use)
   if (query.kind === 'invalid') return refuse(refusal(400, query.message), request)
   if (path.kind === 'item' && use === 'read') {
-    return await itemReply(resources.find(kind, path.id), query, request, options)
+    return await itemReply(kind, path.id, { query, request, options })
   }
   if (use === 'list') return await listReply(kind, query, request, options)
-  const read = await readChange(path, kind, request, options)
+  const read = await readChange({ path, kind, retain: query.retain }, request, options)
   if (read.kind === 'refused') return refuse(read, request)
   const ifMatch = firstHeader(request.headers, 'if-match')
   if (ifMatch !== undefined && !isItem) return refuse(unsupportedIfMatch, request)
@@ -138,7 +163,7 @@ async function respondToKind(path: KindPath, request: ApiRequest, options: ApiOp
   const change = { change: generation.change, dryRun: query.dryRun, ifMatch }
   const outcome = await resources.change(change, requesterOf(request))
   await options.flushLog()
-  return changeReply(withGeneratedKeys(outcome, generation, query), { isItem, query }, request)
+  return changeReply(withGeneratedKeys(outcome, generation, query), { isItem, query }, request, options)
 }
 
 const unsupportedIfMatch = refusal(400, 'if-match is for changes of a single record')

@@ -113,7 +113,7 @@ async function revert(
     requesterOf(request),
   )
   await options.flushLog()
-  return changeReply(outcome, { isItem: true, query }, request)
+  return changeReply(outcome, { isItem: true, query }, request, options)
 }
 
 type Found = { readonly kind: 'record'; readonly record: HistoryRecord }

@@ -1,7 +1,7 @@
-import { valueAt } from '../../schema/path.ts'
 import { isTree } from '../hybrid/overlay.ts'
-import { isKeyPolicy, type Kind, kinds } from '../kinds.ts'
+import { type Kind, kinds } from '../kinds.ts'
 import { historyParameters, historyPaths, historySchemas } from './history-openapi.ts'
+import { recordSchema } from './kind-schema.ts'
 import { body, type Json, type OpenApiPart, plainGet, ref, responses } from './openapi-part.ts'
 
 /**
@@ -30,6 +30,22 @@ export function openApiDocument(
         ),
       },
       '/api/config/schema': { get: plainGet('JSON Schema of the configuration file.') },
+      '/api/config/schema/{kind}': {
+        get: {
+          summary: 'JSON Schema of one record of a kind, with the definitions that it refers to.',
+          parameters: [
+            { name: 'kind', in: 'path', required: true, schema: { enum: kinds.map(({ name }) => name) } },
+            {
+              name: 'name',
+              in: 'query',
+              description:
+                'Field of a policy. Without it, the schema of a policies kind is that of an object with all policies.',
+              schema: { type: 'string' },
+            },
+          ],
+          responses: responses({ type: 'object' }),
+        },
+      },
       '/api/config/effective': {
         get: plainGet('Active configuration of file and database, with secrets masked.'),
       },
@@ -63,7 +79,9 @@ export function openApiDocument(
         ...Object.fromEntries(
           Object.entries(definitions).map(([name, schema]) => [`${definitionPrefix}${name}`, schema]),
         ),
-        ...Object.fromEntries(kinds.map((kind) => [schemaName(kind), valueSchema(kind, config)])),
+        ...Object.fromEntries(
+          kinds.map((kind) => [schemaName(kind), relocated(recordSchema(kind, configSchema))]),
+        ),
         ...Object.assign({}, ...parts.map(({ schemas }) => schemas)),
       },
       parameters: {
@@ -85,7 +103,7 @@ export function openApiDocument(
         ifMatch: {
           name: 'If-Match',
           in: 'header',
-          description: 'Expected revision of the record, in quotes. Hybrid mode only.',
+          description: 'Expected revision of the record, in quotes.',
           schema: { type: 'string' },
         },
       },
@@ -139,7 +157,7 @@ function pathsOf(kind: Kind): [string, Json][] {
     get: { summary: 'One record.', parameters: [parameter('reveal')], responses: responses(envelope(value)) },
     put: {
       summary: 'Replaces a record as a whole.',
-      parameters: [parameter('dryRun'), parameter('reveal'), parameter('ifMatch')],
+      parameters: ['dryRun', 'reveal', 'retain', 'ifMatch'].map(parameter),
       requestBody: body(withValue(value)),
       responses: stored,
     },
@@ -159,83 +177,6 @@ function pathsOf(kind: Kind): [string, Json][] {
   ]
 }
 
-function valueSchema(kind: Kind, configSchema: object): Json {
-  const { placement } = kind
-  const at = (path: readonly string[]) => schemaAt(configSchema, path)
-  switch (placement.kind) {
-    case 'list':
-    case 'keys':
-      return { ...at([...placement.path, 'items']), title: kind.name }
-    case 'map': {
-      const entry = at([...placement.path, 'additionalProperties'])
-      const fields = isTree(entry['properties']) ? entry['properties'] : {}
-      const required = Array.isArray(entry['required']) ? entry['required'] : []
-      const name = { type: 'string', description: 'Name: the key in the map.' }
-      return { ...entry, title: kind.name, properties: { name, ...fields }, required: ['name', ...required] }
-    }
-    case 'policies': {
-      const fields = at(placement.path)['properties']
-      const variants = Object.entries(isTree(fields) ? fields : {}).map(([field, schema]) =>
-        policyVariant(kind, field, resolved(schema, configSchema)),
-      )
-      return {
-        title: kind.name,
-        description: `${kind.doc} The id is the name of the field.`,
-        anyOf: variants,
-      }
-    }
-    case 'settings': {
-      const fields = at(placement.path)['properties']
-      const own = Object.entries(isTree(fields) ? fields : {}).filter(([field]) =>
-        placement.fields.includes(field),
-      )
-      return {
-        title: kind.name,
-        description: kind.doc,
-        type: 'object',
-        properties: Object.fromEntries(own),
-        additionalProperties: false,
-      }
-    }
-    case 'catalog': {
-      const inline = at([...placement.path, 'items', 'inline'])
-      return {
-        title: kind.name,
-        description: kind.doc,
-        type: 'object',
-        properties: Object.fromEntries(placement.fields.map((field) => [field, inline])),
-        additionalProperties: false,
-      }
-    }
-  }
-}
-
-function policyVariant(kind: Kind, field: string, variant: Json): Json {
-  if (!isKeyPolicy(kind, field) || !isTree(variant['properties'])) return { title: field, ...variant }
-  const { keys: _, ...rest } = variant['properties']
-  const required = Array.isArray(variant['required'])
-    ? variant['required'].filter((name) => name !== 'keys')
-    : []
-  return { title: field, ...variant, properties: rest, required }
-}
-
-/** The schema at a path of the configuration: through `properties`, except for keywords of JSON Schema. */
-function schemaAt(config: object, path: readonly string[]): Json {
-  let here = resolved(config, config)
-  for (const step of path) {
-    const isWord = step === 'items' || step === 'additionalProperties'
-    here = resolved(valueAt(here, isWord ? [step] : ['properties', step]), config)
-  }
-  return here
-}
-
-function resolved(schema: unknown, config: object): Json {
-  const reference = valueAt(schema, ['$ref'])
-  if (typeof reference !== 'string') return isTree(schema) ? schema : {}
-  const name = reference.slice(reference.lastIndexOf('/') + 1 + definitionPrefix.length)
-  return resolved(valueAt(config, ['definitions', name]), config)
-}
-
 function envelope(value: Json): Json {
   const time = { type: 'string', format: 'date-time', description: 'Hybrid mode only.' }
   return {
@@ -246,10 +187,24 @@ function envelope(value: Json): Json {
       id: { type: 'string', format: 'uuid' },
       name: { type: 'string', description: 'Name of the field. Policies only.' },
       value,
-      revision: { type: 'integer', minimum: 1, description: 'Increases with each update. Hybrid mode only.' },
+      revision: {
+        description:
+          'Of the database a number that increases with each update. Of the file a text that depends on the value; only in lists with origins and in reads of one record.',
+        anyOf: [{ type: 'integer', minimum: 1 }, { type: 'string' }],
+      },
       createdAt: time,
       updatedAt: time,
       shadowed: { const: true, description: 'The file has the same entry, so this record is not active.' },
+      origin: {
+        type: 'object',
+        description: 'Place of the record. Only in lists with origins and in reads of one record.',
+        required: ['kind'],
+        properties: {
+          kind: { enum: ['file', 'database', 'object'] },
+          line: { type: 'integer', minimum: 1, description: 'Line of the configuration file.' },
+          object: { type: 'string', description: '`<kind>/<namespace>/<name>` in a cluster.' },
+        },
+      },
     },
   }
 }
@@ -264,11 +219,39 @@ function listResponses(item: Json): Json {
     properties: {
       resources: { type: 'array', items: item },
       nextCursor: { type: 'string', description: '`cursor` of the next page, if there are more records.' },
+      total: { type: 'integer', description: 'Records on all pages. Only in lists with origins.' },
     },
   })
 }
 
 const queryParameters: Json = {
+  search: {
+    name: 'search',
+    in: 'query',
+    description: 'Part of the id, the name or a text of the value, in any case. Secrets are not searched.',
+    schema: { type: 'string', maxLength: 200 },
+  },
+  sort: {
+    name: 'sort',
+    in: 'query',
+    description:
+      'Field: `id`, `name`, `createdAt`, `updatedAt` or a path inside the value, with a leading `-` for descending order.',
+    schema: { type: 'string', default: 'name' },
+  },
+  origin: {
+    name: 'origin',
+    in: 'query',
+    description:
+      'Records of the file, of the database, or of both. This, `search` or `sort` selects the list with `origin`, `revision` and `total`, which includes the file; without them only records of the database are listed.',
+    schema: { enum: ['all', 'file', 'database'] },
+  },
+  retain: {
+    name: 'retain',
+    in: 'query',
+    description:
+      'Retains the stored value of every part that equals the value of a read: masked secrets, and references to the environment.',
+    schema: { type: 'boolean', default: false },
+  },
   import: {
     name: 'import',
     in: 'query',
@@ -285,7 +268,7 @@ const queryParameters: Json = {
   limit: {
     name: 'limit',
     in: 'query',
-    description: 'Maximum number of records. Default: all.',
+    description: 'Maximum number of records. Default: all; 100 with `search`, `sort` or `origin`.',
     schema: { type: 'integer', minimum: 1, maximum: 1000 },
   },
   cursor: {
@@ -308,7 +291,9 @@ const queryParameters: Json = {
   },
 }
 
-const listParameters = ['limit', 'cursor', 'name', 'metadata', 'reveal'].map(parameter)
+const listParameters = [...['search', 'sort', 'origin', 'limit', 'cursor', 'name', 'metadata', 'reveal']].map(
+  parameter,
+)
 
 function parameter(name: string): Json {
   return { $ref: `#/components/parameters/${name}` }

@@ -10,6 +10,7 @@ export type ApiPath =
       readonly name: 'status' | 'schema' | 'effective' | 'openapi'
       readonly query: string
     }
+  | { readonly kind: 'kindSchema'; readonly kindName: string; readonly query: string }
   | { readonly kind: 'all'; readonly query: string }
   | { readonly kind: 'history'; readonly query: string }
   /** `id` is undefined if the address has none that can exist. */
@@ -26,6 +27,7 @@ const documents = new Map([
 ] as const)
 
 const resourcesPath = '/api/config/resources'
+const schemaPath = '/api/config/schema'
 const historyPath = '/api/config/history'
 
 /** Reads a request target. Ids may contain any character, slashes included, escaped or not. */
@@ -34,6 +36,12 @@ export function readRequestTarget(target: string): ApiPath {
   if (parsed === undefined) return { kind: 'malformed', message: 'the address is malformed' }
   const { path, query, trailingSlash } = parsed
   for (const [known, name] of documents) if (path === known) return { kind: 'document', name, query }
+  if (path.startsWith(`${schemaPath}/`)) {
+    const kindName = decoded(path.slice(schemaPath.length + 1))
+    return kindName === undefined
+      ? { kind: 'malformed', message: 'the address contains escapes that are not valid UTF-8' }
+      : { kind: 'kindSchema', kindName, query }
+  }
   if (path === historyPath || path.startsWith(`${historyPath}/`)) return readHistoryPath(path, query)
   if (path === resourcesPath) return { kind: 'all', query }
   if (!path.startsWith(`${resourcesPath}/`)) return { kind: 'unknown' }

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonValue } from '../../lib/json/json.ts'
 import type { Envelope } from '../change/change.ts'
 import { nameIn } from '../hybrid/record.ts'
 import { findKind } from '../kinds.ts'
+import { type RecordQuery, readRecordQuery, recordParameters } from '../records/record-query.ts'
 
 /** Query of a request to the API; absent parameters have their defaults. */
 export type ApiQuery = {
@@ -12,6 +13,10 @@ export type ApiQuery = {
   readonly reveal: boolean
   readonly page: Page
   readonly filter: Filter | undefined
+  /** Selection of a list with origins; undefined for lists of the database as specified. */
+  readonly records: RecordQuery | undefined
+  /** Whether parts of the value that equal those of a read are retained as stored. */
+  readonly retain: boolean
 }
 
 export type Page = {
@@ -29,13 +34,14 @@ type Filter = {
   readonly metadata: ReadonlyMap<string, string>
 }
 
-export type ApiUse = 'document' | 'list' | 'read' | 'write' | 'remove' | 'import'
+export type ApiUse = 'document' | 'schema' | 'list' | 'read' | 'write' | 'remove' | 'import'
 
 const parameters: Readonly<Record<ApiUse, readonly string[]>> = {
   document: [],
-  list: ['limit', 'cursor', 'name', 'metadata.<field>', 'reveal'],
+  schema: ['name'],
+  list: ['limit', 'cursor', 'name', 'metadata.<field>', 'reveal', ...recordParameters],
   read: ['reveal'],
-  write: ['dryRun', 'reveal'],
+  write: ['dryRun', 'reveal', 'retain'],
   remove: ['dryRun'],
   import: ['import', 'dryRun', 'reveal'],
 }
@@ -51,7 +57,7 @@ export function readQuery(text: string, use: ApiUse): ApiQuery | InvalidQuery {
     if (sent.has(name)) return invalid(`${shown(name)} is in the query more than once`)
     sent.set(name, value)
   }
-  for (const name of ['dryRun', 'reveal', 'import']) {
+  for (const name of ['dryRun', 'reveal', 'import', 'retain']) {
     const value = sent.get(name)
     if (value !== undefined && value !== 'true' && value !== 'false') {
       return invalid(`${name} must be true or false`)
@@ -63,7 +69,9 @@ export function readQuery(text: string, use: ApiUse): ApiQuery | InvalidQuery {
   if (limit !== undefined && !(/^[1-9]\d{0,3}$/.test(limit) && Number(limit) <= maxLimit)) {
     return invalid(`limit must be a number from 1 to ${maxLimit}`)
   }
-  const cursor = sent.get('cursor')
+  const records = readRecordQuery(sent, limit === undefined ? undefined : Number(limit))
+  if (records !== undefined && 'kind' in records) return records
+  const cursor = records === undefined ? sent.get('cursor') : undefined
   const after = cursor === undefined ? undefined : readCursor(cursor)
   if (cursor !== undefined && after === undefined) {
     return invalid('cursor must be the nextCursor of an answer')
@@ -74,6 +82,8 @@ export function readQuery(text: string, use: ApiUse): ApiQuery | InvalidQuery {
     reveal: sent.get('reveal') === 'true',
     page: { limit: limit === undefined ? undefined : Number(limit), after },
     filter: filterOf(sent),
+    records,
+    retain: sent.get('retain') === 'true',
   }
 }
 
@@ -109,13 +119,16 @@ function filterOf(sent: ReadonlyMap<string, string>): Filter | undefined {
 }
 
 /** Whether a record matches the filter. The name of a virtual key is `metadata.name`. */
-export function passes(envelope: Envelope, { name, metadata }: Filter): boolean {
+export function passes(
+  envelope: Pick<Envelope, 'kind' | 'name' | 'value'>,
+  { name, metadata }: Filter,
+): boolean {
   if (name !== undefined && nameOf(envelope) !== name) return false
   for (const [field, wanted] of metadata) if (metadataOf(envelope.value, field) !== wanted) return false
   return true
 }
 
-function nameOf({ kind, name, value }: Envelope): string | undefined {
+function nameOf({ kind, name, value }: Pick<Envelope, 'kind' | 'name' | 'value'>): string | undefined {
   if (name !== undefined) return name
   const row = findKind(kind)
   if (row === undefined || !isJsonObject(value)) return undefined

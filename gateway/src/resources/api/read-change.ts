@@ -7,9 +7,12 @@ import {
   readDraft,
   refusal,
 } from '../change/change.ts'
+import { withoutId } from '../change/key-id.ts'
 import { nameOfAddress } from '../change/plan.ts'
 import { findRestriction } from '../change/restrictions.ts'
 import type { Kind } from '../kinds.ts'
+import { findConfigRecord, idOfRecord, shownValue, storedValue } from '../records/records.ts'
+import { retainStored } from '../records/retain.ts'
 import { maskedPlace } from '../secrets/secret-paths.ts'
 import { exportedItems, readImported } from './import.ts'
 import type { ApiPath } from './path.ts'
@@ -23,8 +26,7 @@ type ReadValues = { readonly kind: 'values'; readonly values: readonly JsonValue
 
 /** Reads the change of records of one kind. */
 export async function readChange(
-  path: KindPath,
-  kind: Kind,
+  { path, kind, retain }: { readonly path: KindPath; readonly kind: Kind; readonly retain: boolean },
   request: ApiRequest,
   options: ApiOptions,
 ): Promise<ReadChange | Refusal> {
@@ -35,7 +37,10 @@ export async function readChange(
   if (body.kind === 'refused') return body
   const read = path.kind === 'item' ? itemValue(body.value, kind) : collectionValues(body.value, kind)
   if (read.kind === 'refused') return read
-  const { values } = read
+  const values =
+    retain && path.kind === 'item'
+      ? read.values.map((value) => withStored(value, kind, path.id, options))
+      : read.values
   const name = path.kind === 'item' ? nameOfAddress(kind, path.id) : undefined
   for (const value of values) {
     const pause = options.yieldPoint()
@@ -53,6 +58,21 @@ export async function readChange(
   const [value] = values
   if (value === undefined) return refusal(422, 'value is required')
   return { kind: 'change', change: { op: 'replace', kind, id: path.id, value } }
+}
+
+/** The value with the stored parts of the record, where it equals what a read returns. */
+function withStored(
+  sent: JsonValue,
+  kind: Kind,
+  address: string,
+  { resources }: Pick<ApiOptions, 'resources'>,
+): JsonValue {
+  const record = findConfigRecord(resources, kind, address)
+  if (record === undefined) return sent
+  const id = idOfRecord(record)
+  const own = (value: JsonValue) =>
+    kind.placement.kind === 'keys' && isJsonObject(value) ? withoutId(id, value) : value
+  return retainStored(sent, { shown: own(shownValue(record, resources)), stored: own(storedValue(record)) })
 }
 
 /** Reads the records of an export: all of them are stored, or none. */
@@ -93,7 +113,9 @@ function maskSent(place: string): string {
 }
 
 /** Members of an envelope, which clients may send back. */
-const envelopeMembers = new Set(['id', 'kind', 'name', 'revision', 'createdAt', 'updatedAt', 'shadowed'])
+const envelopeMembers = new Set([
+  ...['id', 'kind', 'name', 'revision', 'createdAt', 'updatedAt', 'shadowed', 'origin'],
+])
 
 function itemValue(body: JsonObject, kind: Kind): ReadValues | Refusal {
   const value = body['value']

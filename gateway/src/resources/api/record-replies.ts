@@ -1,8 +1,9 @@
 import type { Headers } from '../../net/http/headers.ts'
 import type { Reply } from '../../net/http-client/send.ts'
-import type { ChangeOutcome, Envelope, Refusal } from '../change/change.ts'
+import { type ChangeOutcome, type Envelope, notFound } from '../change/change.ts'
 import { findKind, type Kind, kinds } from '../kinds.ts'
-import type { FoundResource } from '../resources.ts'
+import { pageOfRecords, type RecordPage } from '../records/record-list.ts'
+import { type ConfigRecord, configRecords, findConfigRecord, viewRecord } from '../records/records.ts'
 import { maskRecord } from '../secrets/secret-paths.ts'
 import { type ApiQuery, cursorAfter, passes } from './query.ts'
 import { json, largeJson, refuse } from './replies.ts'
@@ -19,11 +20,34 @@ export async function listReply(
   if (listed.kind === 'refused') return refuse(listed, request)
   const { envelopes } = listed
   if (query.reveal) await auditReveal({ kind: kind?.name ?? '*' }, request, options)
-  const { page, filter } = query
+  const { page, filter, records } = query
+  if (records !== undefined) {
+    const { resources, yieldPoint } = options
+    const all = filtered(configRecords(resources, envelopes, kind), query, options)
+    const found = await pageOfRecords(all, records, { resources, yieldPoint })
+    return await largeJson(viewsOf(found, query, options), options)
+  }
   if (filter === undefined && page.limit === undefined && page.after === undefined) {
     return await largeJson({ resources: shownOf(envelopes, query) }, options)
   }
   return await largeJson(await pageOf(envelopes, query, options), options)
+}
+
+/** Records that match the filters of a query. Filters match the returned value. */
+function* filtered(
+  records: Iterable<ConfigRecord>,
+  { filter, reveal }: ApiQuery,
+  options: ApiOptions,
+): Generator<ConfigRecord> {
+  for (const record of records) {
+    if (filter === undefined || passes(viewRecord(record, options.resources, { ...options, reveal }), filter))
+      yield record
+  }
+}
+
+function viewsOf({ records, total, nextCursor }: RecordPage, { reveal }: ApiQuery, options: ApiOptions) {
+  const views = records.map((record) => viewRecord(record, options.resources, { ...options, reveal }))
+  return { resources: views, total, ...(nextCursor === undefined ? {} : { nextCursor }) }
 }
 
 async function pageOf(
@@ -74,17 +98,21 @@ async function auditReveal(
   await flushLog()
 }
 
-/** Response with one record. */
+/** Response with one record of the database or the file. */
 export async function itemReply(
-  found: FoundResource | Refusal,
-  { reveal }: ApiQuery,
-  request: ApiRequest,
-  options: ApiOptions,
+  kind: Kind,
+  address: string,
+  { query: { reveal }, request, options }: { query: ApiQuery; request: ApiRequest; options: ApiOptions },
 ): Promise<Reply> {
-  if (found.kind === 'refused') return refuse(found, request)
-  const { envelope } = found
-  if (reveal) await auditReveal({ kind: envelope.kind, id: envelope.id }, request, options)
-  return json(200, shown(envelope, reveal), tagOf(envelope))
+  const { resources } = options
+  const record = findConfigRecord(resources, kind, address)
+  if (record === undefined) {
+    const found = resources.find(kind, address)
+    return refuse(found.kind === 'refused' ? found : notFound(kind, address), request)
+  }
+  const view = viewRecord(record, resources, { ...options, reveal })
+  if (reveal) await auditReveal({ kind: kind.name, id: view.id }, request, options)
+  return json(200, view, tagOf(view))
 }
 
 /** Response to a change. */
@@ -92,6 +120,7 @@ export function changeReply(
   outcome: ChangeOutcome,
   { isItem, query: { dryRun, reveal } }: { isItem: boolean; query: ApiQuery },
   request: ApiRequest,
+  options: ApiOptions,
 ): Reply {
   switch (outcome.kind) {
     case 'refused':
@@ -105,11 +134,20 @@ export function changeReply(
     case 'stored': {
       const [first] = outcome.resources
       const resources = outcome.resources.map((envelope) => shown(envelope, reveal))
-      return json(200, { resources }, isItem && first && !dryRun ? tagOf(first) : {})
+      return json(200, { resources }, isItem && first && !dryRun ? tagOfStored(first, options) : {})
     }
   }
 }
 
-function tagOf({ revision }: { readonly revision?: number }): Headers {
+/** Envelopes of the file have no revision (specification, "Resource envelope"), their reply has. */
+function tagOfStored(envelope: Envelope, options: ApiOptions): Headers {
+  const kind = findKind(envelope.kind)
+  if (envelope.revision !== undefined || kind === undefined) return tagOf(envelope)
+  const { resources } = options
+  const record = findConfigRecord(resources, kind, envelope.id)
+  return record === undefined ? {} : tagOf(viewRecord(record, resources, { ...options, reveal: false }))
+}
+
+function tagOf({ revision }: { readonly revision?: number | string }): Headers {
   return revision === undefined ? {} : { etag: `"${revision}"` }
 }

@@ -8,6 +8,7 @@ import type { RandomBytes } from '../../policies/api-key/new-key.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Allowances } from '../change/restrictions.ts'
 import type { Expand } from '../hybrid/record.ts'
+import type { RevisionKey } from '../records/revision.ts'
 import type { Requester, Resources } from '../resources.ts'
 import type { OpenApiPart } from './openapi-part.ts'
 
@@ -40,6 +41,8 @@ export type ApiOptions = {
   readonly version: string
   /** OpenAPI of the other endpoints of the admin API. */
   readonly openApiParts: readonly OpenApiPart[]
+  /** Key of the revisions of records of the file. */
+  readonly revisionKey: RevisionKey
   /** A new id for a change, returned in `x-request-id`. */
   readonly newRequestId: () => string
   /** Source of generated keys. */

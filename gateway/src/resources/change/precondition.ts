@@ -9,7 +9,7 @@ const form = /^(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)$/
  */
 export function preconditionFails(
   ifMatch: string | undefined,
-  revision: number | undefined,
+  revision: number | string | undefined,
 ): Refusal | undefined {
   if (ifMatch === undefined) return undefined
   const text = ifMatch.trim()

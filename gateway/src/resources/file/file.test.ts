@@ -234,7 +234,7 @@ describe('the file', () => {
     expect(replica.running().llm?.models[2]?.params?.apiKey).toBe('$OTHER')
   })
 
-  it('has no revisions, so that conditions on one fail', async () => {
+  it('refuses conditions on revisions of other modes', async () => {
     const replica = await start()
     const value = { name: 'first', provider: 'echo' }
     expect((await replica.call('PUT', '/llm.model/first', { value }, { 'if-match': '"1"' })).status).toBe(412)

@@ -11,6 +11,7 @@ import {
   type Refusal,
   refusal,
 } from '../change/change.ts'
+import type { FileIndex } from '../records/file-index.ts'
 import type { Requester, ResourceHost, Resources } from '../resources.ts'
 import type { FileEdit, FileEditRequest } from './file-edit.ts'
 
@@ -19,11 +20,13 @@ export type ConfigFile = {
   /** Reads the current text. */
   read(): Promise<string>
   /** Calls `editFile`, on another thread if the file is large. */
-  edit(request: Omit<FileEditRequest, 'env' | 'allowedEnv'>): Promise<FileEdit>
+  edit(request: Omit<FileEditRequest, 'env' | 'allowedEnv' | 'revisionKey'>): Promise<FileEdit>
   /** Loads a text as the configuration; unchanged parts are the same objects. Throws `ConfigRejected`. */
   load(text: string): Promise<Config>
   /** Replaces the text if the file still has the expected one. */
   write(text: string, expected: string): Promise<FileWriting>
+  /** Lines and references of the active text. */
+  index(): FileIndex | undefined
   /** Called after the text was written and activated, so that the watcher does not load it again. */
   written(text: string, config: Config): void
 }
@@ -126,7 +129,7 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
     change,
     history: () => Promise.resolve(fileHistory),
     idle,
-    effective: () => ({ config: current ?? {}, file: current ?? {} }),
+    effective: () => ({ config: current ?? {}, file: current ?? {}, fileIndex: file.index() }),
     status: () => ({ mode }),
     close: () => Promise.resolve(),
   }

@@ -5,11 +5,12 @@ import { check } from '../../schema/check.ts'
 import { valueAt } from '../../schema/path.ts'
 import { type Draft, notFound, putCreates, type Refusal, refusal } from '../change/change.ts'
 import { fileKeyId, fileKeys, findFileKeys } from '../change/file-keys.ts'
-import { namedId, readUuid } from '../change/identity.ts'
+import { namedId } from '../change/identity.ts'
 import type { ExistingKey, ExistingRecord, KeyDraft, PlanState } from '../change/plan.ts'
 import { hasKeyPolicy, isTree } from '../hybrid/overlay.ts'
-import { keyIssues, keyItem, nameIn } from '../hybrid/record.ts'
-import { freshSection, isSingleton, type Kind, keysPath, policyFields, singletonName } from '../kinds.ts'
+import { keyIssues, keyItem } from '../hybrid/record.ts'
+import { freshSection, isSingleton, type Kind, keysPath } from '../kinds.ts'
+import { type FilePart, findPart, findPartByName, idOfPart } from '../records/file-records.ts'
 
 /** A record of the file, with its path in the document. */
 export type FileRecord = ExistingRecord & { readonly path: readonly (string | number)[] }
@@ -20,13 +21,11 @@ export function createFilePlanState(file: ConfigTree, ids: readonly string[]): P
   let digests: KeyDigests | undefined
 
   const find = (kind: Kind, address: string): FileRecord | undefined =>
-    kind.placement.kind === 'keys'
-      ? findKey(address, file)
-      : findNamed(kind, file, addressMatcher(kind, address))
+    kind.placement.kind === 'keys' ? findKey(address, file) : recordOf(findPart(file, kind, address))
 
   return {
     find,
-    findByName: (kind, name) => findNamed(kind, file, (candidate) => candidate === name),
+    findByName: (kind, name) => recordOf(findPartByName(file, kind, name)),
     findRemovable: find,
     idFor: (kind, name) => namedId(kind.name, name),
     newKeyId() {
@@ -46,47 +45,8 @@ export function createFilePlanState(file: ConfigTree, ids: readonly string[]): P
   }
 }
 
-function addressMatcher(kind: Kind, address: string): (name: string) => boolean {
-  const uuid = readUuid(address)
-  return (name) => name === address || (uuid !== undefined && namedId(kind.name, name) === uuid)
-}
-
-function findNamed(kind: Kind, file: ConfigTree, matches: (name: string) => boolean): FileRecord | undefined {
-  const { placement } = kind
-  const value = valueAt(file, placement.path)
-  const record = (name: string, ...steps: (string | number)[]): FileRecord => ({
-    id: namedId(kind.name, name),
-    name,
-    revision: undefined,
-    path: [...placement.path, ...steps],
-  })
-  switch (placement.kind) {
-    case 'list': {
-      for (const [index, item] of asList(value).entries()) {
-        const name = isTree(item) ? nameIn(kind, item) : undefined
-        if (name !== undefined && matches(name)) return record(name, index)
-      }
-      return undefined
-    }
-    case 'map':
-    case 'policies': {
-      const fields = placement.kind === 'policies' ? policyFields(kind) : undefined
-      const names = isTree(value) ? Object.keys(value) : []
-      const name = names.find((key) => matches(key) && (fields === undefined || fields.includes(key)))
-      return name === undefined ? undefined : record(name, name)
-    }
-    case 'settings': {
-      // There is one record, at any address.
-      const isSet = isTree(value) && placement.fields.some((field) => value[field] !== undefined)
-      return isSet ? record(singletonName) : undefined
-    }
-    case 'catalog': {
-      const index = asList(value).findLastIndex((item) => isTree(item) && item['inline'] !== undefined)
-      return index === -1 ? undefined : record(singletonName, index)
-    }
-    case 'keys':
-      return undefined
-  }
+function recordOf(part: FilePart | undefined): FileRecord | undefined {
+  return part && { id: idOfPart(part), name: part.name, revision: undefined, path: part.path }
 }
 
 /** Keys of the file are identified by `metadata.id`, else by the id derived from the key. */
@@ -149,10 +109,6 @@ function keyDigests(file: ConfigTree): KeyDigests {
     if (isKeyRecord(key)) for (const digest of allDigests(key)) digests.set(digest, index)
   }
   return digests
-}
-
-function asList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }
 
 function isKeyRecord(value: unknown): value is ApiKeyRecord {

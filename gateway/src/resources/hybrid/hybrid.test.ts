@@ -58,7 +58,10 @@ describe('a virtual key', () => {
       updatedAt: time,
     })
     expect(envelopes(await replica.call('GET', '/llm.apiKey?reveal=true'))).toEqual([created])
-    expect((await replica.call('GET', `/llm.apiKey/${created.id}?reveal=true`)).body).toEqual(created)
+    expect((await replica.call('GET', `/llm.apiKey/${created.id}?reveal=true`)).body).toEqual({
+      ...created,
+      origin: { kind: 'database' },
+    })
     expect(replica.running().llm?.policies?.apiKey?.keys).toEqual([created.value])
 
     const updated = first(

@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { createYieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { type ChangeOutcome, notFound, refusal } from '../change/change.ts'
+import type { FileIndex } from '../records/file-index.ts'
 import type { ResourceHost, Resources, StorageStatus } from '../resources.ts'
 import type { ResourceStore } from '../stores/store.ts'
 import {
@@ -23,6 +24,8 @@ export type HybridOptions = {
   readonly store: ResourceStore
   readonly host: ResourceHost
   readonly expand: Expand
+  /** Lines and references of the text of the file. */
+  readonly fileIndex?: () => FileIndex | undefined
   readonly randomUuid: () => string
   readonly clock: Clock
   readonly log: Log
@@ -88,7 +91,11 @@ export function createHybridResources(options: HybridOptions): Resources {
     async idle() {
       await Promise.allSettled(writes)
     },
-    effective: () => ({ config: state.active?.config ?? state.file ?? {}, file: state.file ?? {} }),
+    effective: () => ({
+      config: state.active?.config ?? state.file ?? {},
+      file: state.file ?? {},
+      fileIndex: options.fileIndex?.(),
+    }),
     status: () => statusOf(state, connection),
     async close() {
       await sync.close()
