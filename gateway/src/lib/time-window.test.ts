@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createWindows, isTimeZone, type WindowRule } from './time-window.ts'
 
 const hourMs = 3_600_000
@@ -115,5 +115,18 @@ describe('isTimeZone', () => {
   it('accepts names of the IANA database', () => {
     expect(isTimeZone('Europe/Berlin')).toBe(true)
     expect(isTimeZone('Europe/Atlantis')).toBe(false)
+  })
+
+  it('creates one date format for 20,000 tests of a name', () => {
+    const formats = vi.spyOn(Intl, 'DateTimeFormat')
+    try {
+      for (let test = 0; test < 10_000; test++) {
+        expect(isTimeZone('America/Sao_Paulo')).toBe(true)
+        expect(isTimeZone('America/Nowhere')).toBe(false)
+      }
+      expect(formats.mock.calls.length).toBe(2)
+    } finally {
+      formats.mockRestore()
+    }
   })
 })
