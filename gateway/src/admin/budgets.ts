@@ -1,17 +1,20 @@
-import type { BudgetRequest, BudgetResult } from '../config/budget-snapshot.ts'
-import type { BudgetState } from '../policies/budgets/snapshot.ts'
+import type { BudgetRequest } from '../config/budget-snapshot.ts'
+import type { BudgetPage, BudgetState } from '../policies/budgets/snapshot.ts'
 import { type Json, type OpenApiPart, responses } from '../resources/api/openapi-part.ts'
-import { refusal } from '../resources/change/change.ts'
+import { type Refusal, refusal } from '../resources/change/change.ts'
 import type { AdminEndpoint, AdminResult } from './api.ts'
 
 const path = '/api/budgets'
 const statusPath = '/api/budgets/status'
-const defaultLimit = 100
-const maxLimit = 500
+const limits = {
+  list: { default: 100, max: 500 },
+  // Clients of agentgateway expect all budgets, and do not follow cursors.
+  status: { default: 1_000, max: 1_000 },
+} satisfies Record<string, Limits>
 const wholeNumber = /^\d{1,4}$/
 
 /** Endpoints of the state of budgets, which explains a refusal. */
-export function budgetEndpoints(read: (request: BudgetRequest) => Promise<BudgetResult>): AdminEndpoint[] {
+export function budgetEndpoints(read: (request: BudgetRequest) => Promise<BudgetPage>): AdminEndpoint[] {
   return [
     {
       path,
@@ -19,11 +22,10 @@ export function budgetEndpoints(read: (request: BudgetRequest) => Promise<Budget
         GET: {
           query: ['budget', 'value', 'limit', 'cursor'],
           async respond({ query }): Promise<AdminResult> {
-            const limit = readLimit(query.get('limit'))
-            if (limit === undefined) return refusal(400, `limit must be a whole number from 1 to ${maxLimit}`)
+            const limit = readLimit(query.get('limit'), limits.list)
+            if (limit.kind === 'refused') return limit
             const [budget, value, cursor] = ['budget', 'value', 'cursor'].map((name) => query.get(name))
-            const result = await read({ kind: 'page', budget, value, limit, cursor })
-            const { kind: _, ...page } = result
+            const page = await read({ kind: 'page', budget, value, limit: limit.value, cursor })
             return { kind: 'json', value: page }
           },
         },
@@ -33,12 +35,16 @@ export function budgetEndpoints(read: (request: BudgetRequest) => Promise<Budget
       path: statusPath,
       methods: {
         GET: {
-          query: ['apiKeyName'],
+          query: ['apiKeyName', 'limit', 'cursor'],
           async respond({ query }): Promise<AdminResult> {
-            const { observedAt, budgets } = await read({ kind: 'keys', apiKeyName: query.get('apiKeyName') })
+            const limit = readLimit(query.get('limit'), limits.status)
+            if (limit.kind === 'refused') return limit
+            const [apiKeyName, cursor] = ['apiKeyName', 'cursor'].map((name) => query.get(name))
+            const page = await read({ kind: 'keys', apiKeyName, limit: limit.value, cursor })
+            const { observedAt, budgets, nextCursor } = page
             return {
               kind: 'json',
-              value: { observedAt, budgets: budgets.map((budget) => keyStatus(budget, observedAt)) },
+              value: { observedAt, budgets: budgets.map((one) => keyStatus(one, observedAt)), nextCursor },
             }
           },
         },
@@ -47,10 +53,16 @@ export function budgetEndpoints(read: (request: BudgetRequest) => Promise<Budget
   ]
 }
 
-function readLimit(text: string | undefined): number | undefined {
-  if (text === undefined) return defaultLimit
-  const limit = wholeNumber.test(text) ? Number(text) : 0
-  return limit >= 1 && limit <= maxLimit ? limit : undefined
+type Limits = { readonly default: number; readonly max: number }
+
+function readLimit(
+  text: string | undefined,
+  { default: fallback, max }: Limits,
+): { readonly kind: 'limit'; readonly value: number } | Refusal {
+  const value = text === undefined ? fallback : wholeNumber.test(text) ? Number(text) : 0
+  return value >= 1 && value <= max
+    ? { kind: 'limit', value }
+    : refusal(400, `limit must be a whole number from 1 to ${max}`)
 }
 
 /** A budget in the shape of agentgateway. */
@@ -71,6 +83,15 @@ function parameter(name: string, description: string, schema: Json = { type: 'st
   return { name, in: 'query', required: false, description, schema }
 }
 
+function pageParameters(limit: Limits): Json[] {
+  return [
+    parameter('limit', 'Budgets per page.', {
+      ...{ type: 'integer', minimum: 1, maximum: limit.max, default: limit.default },
+    }),
+    parameter('cursor', '`nextCursor` of the previous page.'),
+  ]
+}
+
 export const budgetsOpenApi: OpenApiPart = {
   paths: {
     [path]: {
@@ -79,10 +100,7 @@ export const budgetsOpenApi: OpenApiPart = {
         parameters: [
           parameter('budget', 'Name of a budget.'),
           parameter('value', 'Value of the key expression.'),
-          parameter('limit', 'Budgets per page.', {
-            ...{ type: 'integer', minimum: 1, maximum: maxLimit, default: defaultLimit },
-          }),
-          parameter('cursor', '`nextCursor` of the previous page.'),
+          ...pageParameters(limits.list),
         ],
         responses: responses({ type: 'object' }),
       },
@@ -90,7 +108,10 @@ export const budgetsOpenApi: OpenApiPart = {
     [statusPath]: {
       get: {
         summary: 'State of the budgets of virtual keys.',
-        parameters: [parameter('apiKeyName', '`metadata.name` of a virtual key.')],
+        parameters: [
+          parameter('apiKeyName', '`metadata.name` of a virtual key.'),
+          ...pageParameters(limits.status),
+        ],
         responses: responses({ type: 'object' }),
       },
     },

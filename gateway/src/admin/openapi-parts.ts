@@ -1,5 +1,6 @@
 import type { OpenApiPart } from '../resources/api/openapi-part.ts'
 import { budgetsOpenApi } from './budgets.ts'
+import { costsOpenApi } from './costs/openapi.ts'
 import { forwardOpenApi } from './forward/forward.ts'
 import { keysOpenApi } from './keys/openapi.ts'
 import { limitsOpenApi } from './limits.ts'
@@ -14,6 +15,7 @@ export const openApiParts: readonly OpenApiPart[] = [
   budgetsOpenApi,
   logsOpenApi,
   usageOpenApi,
+  costsOpenApi,
   requestsOpenApi,
   forwardOpenApi,
 ]

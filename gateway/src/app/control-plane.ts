@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createAdminApi } from '../admin/api.ts'
 import { budgetEndpoints } from '../admin/budgets.ts'
+import { costsEndpoint } from '../admin/costs/costs.ts'
 import { forwardEndpoints } from '../admin/forward/forward.ts'
 import { keyEndpoints } from '../admin/keys/keys.ts'
 import { limitsEndpoint } from '../admin/limits.ts'
@@ -102,6 +103,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
       ...keys,
       limitsEndpoint(dataPlane.limits),
       ...budgetEndpoints(dataPlane.budgets),
+      costsEndpoint({ resources, read: dataPlane.costs }),
       ...logApi.endpoints,
       ...forwardEndpoints({ config: () => live.config, send: forwarding.send }),
     ],

@@ -7,8 +7,8 @@ import { budgetRule } from '../policies/budgets/config.ts'
 import {
   type BudgetPage,
   type BudgetQuery,
-  type BudgetState,
   type ConfiguredBudget,
+  type KeyBudgetQuery,
   readBudgets,
   readKeyBudgets,
 } from '../policies/budgets/snapshot.ts'
@@ -17,32 +17,23 @@ import { policyScopes } from './policy-scopes.ts'
 import type { Config } from './schema.ts'
 import { trafficSections } from './traffic/sections.ts'
 
-/** Reads a page of the budgets of a configuration, or those of virtual keys. */
+/** Reads a page of the budgets of a configuration, or of those of virtual keys. */
 export type BudgetRequest =
   | ({ readonly kind: 'page' } & BudgetQuery)
-  | { readonly kind: 'keys'; readonly apiKeyName: string | undefined }
-
-export type BudgetResult =
-  | ({ readonly kind: 'page' } & BudgetPage)
-  | { readonly kind: 'keys'; readonly observedAt: number; readonly budgets: readonly BudgetState[] }
+  | ({ readonly kind: 'keys' } & KeyBudgetQuery)
 
 /** Reads the current state of the budgets of a configuration. */
 export async function readBudgetsOf(
   config: Config | undefined,
   context: CompileContext,
   request: BudgetRequest,
-): Promise<BudgetResult> {
+): Promise<BudgetPage> {
   const accounts = budgetAccounts(context)
   const budgets = config === undefined ? [] : configuredBudgets(config, context)
   const now = context.clock.now()
-  if (request.kind === 'page')
-    return { kind: 'page', ...(await readBudgets(accounts, budgets, { query: request, now })) }
-  const { apiKeyName } = request
-  return {
-    kind: 'keys',
-    observedAt: now,
-    budgets: await readKeyBudgets(accounts, budgets, { apiKeyName, now }),
-  }
+  return request.kind === 'page'
+    ? await readBudgets(accounts, budgets, { query: request, now })
+    : await readKeyBudgets(accounts, budgets, { query: request, now })
 }
 
 /** Whether requests are charged to a budget of the configuration. */

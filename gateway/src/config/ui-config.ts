@@ -32,6 +32,7 @@ export const uiPaths: readonly string[] = [
   '/api/budgets',
   '/api/logs',
   '/api/usage.csv',
+  '/api/costs',
   '/api/forward',
 ]
 

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { type ApiHandler, createUi } from '../admin/admin.ts'
-import { type BudgetRequest, type BudgetResult, readBudgetsOf } from '../config/budget-snapshot.ts'
+import type { CostPage, CostQuery } from '../backends/llm/catalog/price-list.ts'
+import { type BudgetRequest, readBudgetsOf } from '../config/budget-snapshot.ts'
+import { readCostsOf } from '../config/cost-snapshot.ts'
 import { readLimitsOf } from '../config/limit-snapshot.ts'
 import { createCompileCache } from '../config/live/compile-cache.ts'
 import { createLiveListeners, type LiveListeners } from '../config/live/listeners.ts'
@@ -30,6 +32,7 @@ import { createPipeline } from '../pipeline/pipeline.ts'
 import { compileStandardAttributes } from '../pipeline/recording/standard-attributes.ts'
 import type { Listener } from '../pipeline/snapshot.ts'
 import { applyBudgetReport, budgetAccounts } from '../policies/budgets/accounts.ts'
+import type { BudgetPage } from '../policies/budgets/snapshot.ts'
 import { webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import { type LimitSnapshot, noLimits } from '../policies/rate-limit/limit-snapshot.ts'
 import { createChildProcesses } from '../process/child-process.ts'
@@ -89,7 +92,9 @@ export type DataPlane = {
   /** Current state of the rate limits of the active configuration. */
   limits(): Promise<LimitSnapshot>
   /** Current state of the budgets of the active configuration. */
-  budgets(request: BudgetRequest): Promise<BudgetResult>
+  budgets(request: BudgetRequest): Promise<BudgetPage>
+  /** A page of the prices of the active configuration. */
+  costs(query: CostQuery): Promise<CostPage>
   /** Expects reports on budgets from the database, which are unknown until then. */
   expectBudgets(): Promise<void>
   /** Applies the totals of budgets in the database. */
@@ -195,6 +200,9 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
       return config ? readLimitsOf(config, context) : noLimits
     },
     budgets: (request) => readBudgetsOf(activation.config, context, request),
+    async costs(query) {
+      return readCostsOf(activation.config, context, query)
+    },
     async expectBudgets() {
       await options.memory.bind()
       accounts.expectReports()

@@ -1,5 +1,5 @@
 import { MessageChannel } from 'node:worker_threads'
-import type { BudgetResult } from '../config/budget-snapshot.ts'
+import type { CostPage } from '../backends/llm/catalog/price-list.ts'
 import { ConfigRejected } from '../config/config-rejected.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import { createProvenance } from '../config/load/provenance.ts'
@@ -7,6 +7,7 @@ import type { Config } from '../config/schema.ts'
 import type { LedgerLines } from '../ledger/sender.ts'
 import { releaseFailedPlane } from '../lib/planes/failed-plane.ts'
 import { regionOf } from '../lib/planes/memory.ts'
+import type { BudgetPage } from '../policies/budgets/snapshot.ts'
 import { type LimitSnapshot, mergeLimitSnapshots } from '../policies/rate-limit/limit-snapshot.ts'
 import { createProcessGuardian } from '../process/guardian.ts'
 import { addTotals, type MetricDump } from '../telemetry/metrics/dump.ts'
@@ -179,7 +180,8 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
       )
       return totals.all()
     },
-    budgets: async (request) => (await callOne('budgets', request)) as BudgetResult,
+    budgets: async (request) => (await callOne('budgets', request)) as BudgetPage,
+    costs: async (query) => (await callOne('costs', query)) as CostPage,
     async expectBudgets() {
       await callOne('expectBudgets', undefined)
     },

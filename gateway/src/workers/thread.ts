@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads'
+import type { CostQuery } from '../backends/llm/catalog/price-list.ts'
 import type { BudgetRequest } from '../config/budget-snapshot.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import type { Config } from '../config/schema.ts'
@@ -46,6 +47,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     setUnavailable: (reason: string | undefined) => dataPlane.setUnavailable(reason),
     limits: () => dataPlane.limits(),
     budgets: (request: BudgetRequest) => dataPlane.budgets(request),
+    costs: (query: CostQuery) => dataPlane.costs(query),
     expectBudgets: () => dataPlane.expectBudgets(),
     reportBudgets: (report: BudgetReport) => dataPlane.reportBudgets(report),
     metrics: () => metrics.dump(),

@@ -188,6 +188,8 @@ describe('budgets', () => {
     })
     expect(observed).toMatchObject({ name: 'observed', onBudgetExceeded: 'Audit', usage: { used: '60' } })
     expect(await budgetsOf(gateway, '/api/budgets/status?apiKeyName=Bob')).toEqual([])
+    const [first] = await budgetsOf(gateway, '/api/budgets/status?limit=1')
+    expect(first).toMatchObject({ name: 'daily' })
   })
 
   it('retain their count when the limit changes', async () => {

@@ -119,4 +119,21 @@ describe('costs', () => {
       status: 'exact',
     })
   })
+
+  it('are listed with their source, from any data plane', async () => {
+    const gateway = await startGateway({
+      ...llmConfig({ openai: await mockOpenAi() }),
+      config: {
+        workerThreads: 2,
+        modelCatalog: [{ inline: catalog('openai', { 'gpt-test': { rates: { input: '2.50' } } }) }],
+      },
+    })
+    const response = await fetch(`http://127.0.0.1:${gateway.adminPort}/api/costs?search=GPT`)
+    expect(await response.json()).toEqual({
+      catalogs: [{ source: 'custom', models: 1 }],
+      providers: ['openai'],
+      models: [{ provider: 'openai', model: 'gpt-test', rates: { input: '2.50' }, sources: { input: 0 } }],
+      total: 1,
+    })
+  })
 })

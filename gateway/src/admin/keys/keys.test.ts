@@ -283,6 +283,27 @@ describe('keys of a file', () => {
   })
 })
 
+describe.each(modes)('a key of another scope in %s mode', (mode) => {
+  const config = `${defaultConfig}
+mcp:
+  targets: []
+  policies:
+    apiKey:
+      keys:
+        - key: tg-of-mcp
+          metadata: { id: of-mcp }
+`
+
+  it('is not rotated, with the reason', async () => {
+    const { ask } = await fixture(mode, config)
+    expect(await ask('POST', '/of-mcp/rotate', {})).toMatchObject({
+      status: 409,
+      body: 'only keys of llm.policies.apiKey can be rotated: replace it in the configuration of mcp',
+    })
+    expect(await ask('POST', '/none/rotate', {})).toMatchObject({ status: 404, body: 'key not found: none' })
+  })
+})
+
 describe('the list of keys', () => {
   const values = [
     { metadata: { name: 'b', user: 'Ada' }, expiresAt: '2026-11-22T11:00:00Z' },

@@ -1,3 +1,4 @@
+import type { Config } from '../../config/schema.ts'
 import { dayMs, parseDuration } from '../../lib/duration.ts'
 import type { JsonValue } from '../../lib/json/json.ts'
 import { firstHeader } from '../../net/http/headers.ts'
@@ -8,6 +9,7 @@ import { requesterOf } from '../../resources/api/request.ts'
 import { type Refusal, refusal } from '../../resources/change/change.ts'
 import { keyKind } from '../../resources/kinds.ts'
 import type { AdminCall, AdminResult } from '../api.ts'
+import { keyEntries } from './key-entries.ts'
 import type { KeysOptions } from './keys-options.ts'
 
 const defaultOverlapMs = dayMs
@@ -36,7 +38,8 @@ export async function rotateKey(call: AdminCall, options: KeysOptions): Promise<
     requesterOf({ ...request, requestId }),
   )
   await flushLog()
-  if (outcome.kind === 'refused') return outcome
+  if (outcome.kind === 'refused')
+    return outcome.status === 404 ? await refuseMissing(parameters.get('id') ?? '', options) : outcome
   const [envelope] = outcome.kind === 'stored' ? outcome.resources : []
   if (envelope === undefined) return refusal(500, 'internal error')
   const { id, revision } = envelope
@@ -47,6 +50,19 @@ export async function rotateKey(call: AdminCall, options: KeysOptions): Promise<
     ...(revision === undefined ? {} : { etag: `"${revision}"` }),
   }
   return { kind: 'reply', reply: json(200, { id, key, previousKeysExpireAt, revision }, headers) }
+}
+
+/** Refuses a key that is not in `llm.policies.apiKey`: keys of other scopes are no config resources. */
+async function refuseMissing(id: string, { resources, yieldPoint }: KeysOptions): Promise<Refusal> {
+  // The guard: the active configuration was validated.
+  for (const entry of keyEntries(resources.effective().config as Config)) {
+    const pause = yieldPoint()
+    if (pause) await pause
+    if (entry.id !== id) continue
+    const fix = `replace it in the configuration of ${entry.scope}`
+    return refusal(409, `only keys of llm.policies.apiKey can be rotated: ${fix}`)
+  }
+  return refusal(404, `key not found: ${id.slice(0, 200)}`)
 }
 
 function readOverlap(

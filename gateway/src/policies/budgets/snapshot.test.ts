@@ -4,7 +4,13 @@ import { createKeyedAccounts } from '../../lib/planes/keyed-accounts.ts'
 import { createLocalMemory } from '../../lib/planes/memory.ts'
 import type { BudgetRule } from '../../schema/budget.ts'
 import { accountPrefix } from './accounts.ts'
-import { type BudgetQuery, type ConfiguredBudget, readBudgets, readKeyBudgets } from './snapshot.ts'
+import {
+  type BudgetQuery,
+  type ConfiguredBudget,
+  type KeyBudgetQuery,
+  readBudgets,
+  readKeyBudgets,
+} from './snapshot.ts'
 
 const hourMs = 3_600_000
 const now = 10 * hourMs
@@ -94,11 +100,32 @@ describe('readBudgets', () => {
 })
 
 describe('readKeyBudgets', () => {
+  const anyKey: KeyBudgetQuery = { apiKeyName: undefined, limit: 100, cursor: undefined }
+
   it('selects keys by name', async () => {
     const accounts = accountsWith({ [accountPrefix(ofKey.identity, now)]: 40 })
-    const found = await readKeyBudgets(accounts, [team, ofKey], { apiKeyName: 'build', now })
-    expect(found).toMatchObject([{ budget: 'daily', usage: { used: '40', remaining: '60' } }])
-    expect(await readKeyBudgets(accounts, [ofKey], { apiKeyName: 'other', now })).toEqual([])
+    const selected = (apiKeyName: string) => ({ query: { ...anyKey, apiKeyName }, now })
+    const { budgets } = await readKeyBudgets(accounts, [team, ofKey], selected('build'))
+    expect(budgets).toMatchObject([{ budget: 'daily', usage: { used: '40', remaining: '60' } }])
+    expect((await readKeyBudgets(accounts, [ofKey], selected('other'))).budgets).toEqual([])
+  })
+
+  it('pages in the order of identities without gaps and repetitions', async () => {
+    const budgets = Array.from({ length: 95 }, (_, index): ConfiguredBudget => {
+      const id = String((index * 37) % 95).padStart(2, '0')
+      return { ...ofKey, identity: `key/${id}/daily/tokens`, apiKey: { id, name: undefined } }
+    })
+    const ids: (string | undefined)[] = []
+    let cursor: string | undefined
+    do {
+      const page = await readKeyBudgets(accountsWith({}), budgets, {
+        query: { ...anyKey, limit: 10, cursor },
+        now,
+      })
+      ids.push(...page.budgets.map(({ apiKeyId }) => apiKeyId))
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    expect(ids).toEqual(Array.from({ length: 95 }, (_, index) => String(index).padStart(2, '0')))
   })
 })
 
@@ -110,7 +137,10 @@ describe('budgets of many keys', () => {
 
   it.each([
     ['listed', () => readBudgets(accountsWith({}), many, { query, now })],
-    ['read', () => readKeyBudgets(accountsWith({}), many, { apiKeyName: undefined, now })],
+    [
+      'read',
+      () => readKeyBudgets(accountsWith({}), many, { query: { ...query, apiKeyName: undefined }, now }),
+    ],
   ])('are %s in slices, with one calendar of each time zone', async (_, read) => {
     const formats = vi.spyOn(Intl, 'DateTimeFormat')
     try {

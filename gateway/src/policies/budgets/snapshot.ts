@@ -38,6 +38,13 @@ export type BudgetQuery = {
   readonly cursor: string | undefined
 }
 
+export type KeyBudgetQuery = {
+  /** `metadata.name` of the keys; undefined for all. */
+  readonly apiKeyName: string | undefined
+  readonly limit: number
+  readonly cursor: string | undefined
+}
+
 export type BudgetPage = {
   observedAt: number
   budgets: BudgetState[]
@@ -128,24 +135,42 @@ export async function readBudgets(
   }
 }
 
-/** Reads the budgets of virtual keys. `apiKeyName` selects keys by name. */
+/** Reads a page of the budgets of virtual keys, in the order of their identities. */
 export async function readKeyBudgets(
   accounts: KeyedAccounts,
   budgets: readonly ConfiguredBudget[],
-  { apiKeyName, now }: { apiKeyName: string | undefined; now: number },
-): Promise<BudgetState[]> {
-  const windowsOf = createWindowSource()
-  const states: BudgetState[] = []
+  { query, now }: { query: KeyBudgetQuery; now: number },
+): Promise<BudgetPage> {
+  const { apiKeyName, limit, cursor } = query
+  const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString()
+  const order = (one: ConfiguredBudget, other: ConfiguredBudget) => (one.identity < other.identity ? -1 : 1)
+  let page: ConfiguredBudget[] = []
+  let last: string | undefined
   for await (const part of inTurns(budgets)) {
     for (const budget of part) {
-      const { apiKey, identity, rule } = budget
+      const { apiKey, identity } = budget
       if (apiKey === undefined || (apiKeyName !== undefined && apiKey.name !== apiKeyName)) continue
-      const window = windowsOf(rule.window)(now)
-      const amounts = accounts.find(accountPrefix(identity, window.start)) ?? unused
-      states.push(stateOf(entryOf({ budget, value: '', window, amounts })))
+      if (identity <= after || (last !== undefined && identity > last)) continue
+      page.push(budget)
+      // The page is sorted, not the budgets of all keys.
+      if (page.length < 2 * (limit + 1)) continue
+      page = page.sort(order).slice(0, limit + 1)
+      last = page.at(-1)?.identity
     }
   }
-  return states
+  const shown = page.sort(order).slice(0, limit)
+  const windowsOf = createWindowSource()
+  const states = shown.map((budget) => {
+    const window = windowsOf(budget.rule.window)(now)
+    const amounts = accounts.find(accountPrefix(budget.identity, window.start)) ?? unused
+    return stateOf(entryOf({ budget, value: '', window, amounts }))
+  })
+  const end = page.length > limit ? shown.at(-1)?.identity : undefined
+  return {
+    observedAt: now,
+    budgets: states,
+    nextCursor: end === undefined ? undefined : Buffer.from(end).toString('base64url'),
+  }
 }
 
 /** Digits of a share in the order of a list: shares beyond it are equal. */

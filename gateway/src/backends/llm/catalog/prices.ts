@@ -1,16 +1,8 @@
-import { messageOf } from '../../../lib/thrown.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Usage } from '../../../pipeline/exchange.ts'
-import { check } from '../../../schema/check.ts'
-import { formatPath, type Path } from '../../../schema/path.ts'
-import {
-  type Catalog,
-  type CatalogModel,
-  catalogSchema,
-  checkCatalog,
-  type ModelCatalogConfig,
-} from './config.ts'
+import type { CatalogModel, ModelCatalogConfig } from './config.ts'
 import { costOf, type ModelPrices, type Rates } from './cost.ts'
+import { definedRates, type MergedCatalog, mergeCatalogs } from './merge-catalogs.ts'
 import { type Picodollars, parsePrice } from './money.ts'
 
 /**
@@ -37,7 +29,9 @@ export function compilePrices(
   context: CompileContext,
 ): Prices | undefined {
   if (catalogs === undefined || catalogs.length === 0) return undefined
-  return context.cached(catalogs, 'prices', () => createPriceLookup(mergeCatalogs(catalogs, context)))
+  return context.cached(catalogs, 'prices', () =>
+    createPriceLookup(compileModels(mergeCatalogs(catalogs, context))),
+  )
 }
 
 type Models = ReadonlyMap<string, ModelPrices>
@@ -56,36 +50,13 @@ function createPriceLookup(providers: ReadonlyMap<string, Models>): Prices {
   }
 }
 
-/** Merges catalogs; later ones take precedence by price, and tiers are replaced as a list. */
-function mergeCatalogs(
-  catalogs: ModelCatalogConfig,
-  context: CompileContext,
-): Map<string, Map<string, ModelPrices>> {
-  const merged = new Map<string, Map<string, CatalogModel>>()
-  for (const entry of catalogs) {
-    const catalog = entry.inline ?? readCatalog(entry.file, context)
-    for (const [provider, { models = {} }] of Object.entries(catalog.providers ?? {})) {
-      const known = merged.get(provider) ?? new Map<string, CatalogModel>()
-      merged.set(provider, known)
-      for (const [name, model] of Object.entries(models)) known.set(name, mergeModels(known.get(name), model))
-    }
-  }
+function compileModels(merged: MergedCatalog): Map<string, Map<string, ModelPrices>> {
   return new Map(
     [...merged].map(([provider, models]) => [
       provider,
-      new Map([...models].map(([name, model]) => [name, pricesOf(model)])),
+      new Map([...models].map(([name, { model }]) => [name, pricesOf(model)])),
     ]),
   )
-}
-
-function mergeModels(base: CatalogModel | undefined, model: CatalogModel): CatalogModel {
-  if (base === undefined) return model
-  return { rates: { ...base.rates, ...definedRates(model.rates) }, tiers: model.tiers ?? base.tiers }
-}
-
-/** Without undefined prices, which would hide earlier ones. */
-function definedRates(rates: CatalogModel['rates']): CatalogModel['rates'] {
-  return Object.fromEntries(Object.entries(rates ?? {}).filter(([, price]) => price !== undefined))
 }
 
 function pricesOf({ rates = {}, tiers = [] }: CatalogModel): ModelPrices {
@@ -111,45 +82,4 @@ function ratesOf(rates: NonNullable<CatalogModel['rates']>): Rates {
     inputAudio: rate(rates.inputAudio),
     outputAudio: rate(rates.outputAudio),
   }
-}
-
-const maxReported = 5
-
-function readCatalog(file: string, { readFile, parseYaml }: CompileContext): Catalog {
-  const place = `config.modelCatalog: ${file}`
-  const text = withContext(place, 'cannot be read', () => readFile(file))
-  const read = check(
-    catalogSchema,
-    withContext(place, 'is neither JSON nor YAML', () => parseDocument(text, parseYaml)),
-  )
-  if (read.kind === 'mistakes') throw invalid(place, read.mistakes)
-  const found: { path: Path; message: string }[] = []
-  checkCatalog(read.value, (path, message) => found.push({ path, message }))
-  if (found.length > 0) throw invalid(place, found)
-  return read.value
-}
-
-/** JSON first: catalogs contain thousands of models, and JSON parses much faster than YAML. */
-function parseDocument(text: string, parseYaml: CompileContext['parseYaml']): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // An empty file is an empty catalog, like an empty configuration.
-    return parseYaml(text) ?? {}
-  }
-}
-
-function withContext<T>(place: string, failure: string, read: () => T): T {
-  try {
-    return read()
-  } catch (cause) {
-    const reason = messageOf(cause)
-    throw new Error(`${place} ${failure}: ${reason}`, { cause })
-  }
-}
-
-function invalid(place: string, mistakes: readonly { path: Path; message: string }[]): Error {
-  const shown = mistakes.slice(0, maxReported).map(({ path, message }) => `${formatPath(path)}: ${message}`)
-  const more = mistakes.length - shown.length
-  return new Error(`${place}: ${shown.join('; ')}${more > 0 ? `; and ${more} more mistakes` : ''}`)
 }

@@ -1,0 +1,54 @@
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { CatalogModel, ModelCatalogConfig } from './config.ts'
+import { readCatalog } from './read-catalog.ts'
+
+/** A model of several catalogs. */
+export type MergedModel = {
+  readonly model: CatalogModel
+  /** Index of the catalog of each price, and of `tiers`. */
+  readonly sources: Sources
+}
+
+type Sources = { readonly [field in keyof NonNullable<CatalogModel['rates']> | 'tiers']?: number }
+
+/** Models by provider and name. */
+export type MergedCatalog = ReadonlyMap<string, ReadonlyMap<string, MergedModel>>
+
+/** Merges catalogs; later ones take precedence by price, and tiers are replaced as a list. */
+export function mergeCatalogs(catalogs: ModelCatalogConfig, context: CompileContext): MergedCatalog {
+  const merged = new Map<string, Map<string, MergedModel>>()
+  for (const [index, entry] of catalogs.entries()) {
+    const catalog = entry.inline ?? readCatalog(entry.file, context)
+    for (const [provider, { models = {} }] of Object.entries(catalog.providers ?? {})) {
+      const known = merged.get(provider) ?? new Map<string, MergedModel>()
+      merged.set(provider, known)
+      for (const [name, model] of Object.entries(models))
+        known.set(name, mergeModels(known.get(name), { model, sources: sourcesOf(model, index) }))
+    }
+  }
+  return merged
+}
+
+function sourcesOf({ rates, tiers }: CatalogModel, index: number): Sources {
+  const fields = [...Object.keys(definedRates(rates)), ...(tiers === undefined ? [] : ['tiers'])]
+  return Object.fromEntries(fields.map((field) => [field, index]))
+}
+
+function mergeModels(base: MergedModel | undefined, added: MergedModel): MergedModel {
+  if (base === undefined) return added
+  const { rates, tiers, limits, tags } = base.model
+  return {
+    model: {
+      rates: { ...rates, ...definedRates(added.model.rates) },
+      tiers: added.model.tiers ?? tiers,
+      limits: added.model.limits === undefined ? limits : { ...limits, ...added.model.limits },
+      tags: added.model.tags ?? tags,
+    },
+    sources: { ...base.sources, ...added.sources },
+  }
+}
+
+/** Without undefined prices, which would hide earlier ones. */
+export function definedRates(rates: CatalogModel['rates']): NonNullable<CatalogModel['rates']> {
+  return Object.fromEntries(Object.entries(rates ?? {}).filter(([, price]) => price !== undefined))
+}
