@@ -3,7 +3,9 @@ import type { IncomingRequest } from '../net/http/incoming-request.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import { sentPath } from '../pipeline/exchange.ts'
 import type { Backend } from '../pipeline/policy.ts'
+import type { Permits } from '../policies/registry/permits.ts'
 import type { ApiRequest } from '../resources/api/request.ts'
+import { viewerOf, whoamiPath } from './whoami/viewer.ts'
 
 /** Handles a request of the admin API, after the caller has authorized it. */
 export type ApiHandler = (request: ApiRequest) => Promise<Reply>
@@ -29,14 +31,26 @@ export function createAdmin({
   }
 }
 
-/** Creates the admin backend of gateways. The policies of `ui` authenticate its requests. */
-export function createUi(api: ApiHandler): Backend {
-  return ({ facts: { request, source, jwt, apiKey }, body, cancellation }) => {
-    const { method, query, headers } = request
+/**
+ * Creates the admin backend of gateways. The policies of `ui` authenticate and authorize its requests;
+ * `permits` evaluates their rules for further ones.
+ */
+export function createUi(api: ApiHandler): (permits: Permits) => Backend {
+  return (permits) => async (exchange) => {
+    const { facts, body, cancellation } = exchange
+    const { request, source, jwt, apiKey } = facts
+    const { method, query, headers, path } = request
     const subject = jwt?.['sub'] ?? apiKey?.['name'] ?? apiKey?.['id']
-    const principal = typeof subject === 'string' ? subject : undefined
-    const target = sentPath(request) + query
-    return api({ method, target, headers, body, cancellation, address: source.address, principal })
+    return api({
+      method,
+      target: sentPath(request) + query,
+      headers,
+      body,
+      cancellation,
+      address: source.address,
+      principal: typeof subject === 'string' ? subject : undefined,
+      viewer: path === whoamiPath ? await viewerOf(exchange, permits) : undefined,
+    })
   }
 }
 

@@ -7,9 +7,11 @@ import { limitsOpenApi } from './limits.ts'
 import { logsOpenApi } from './logs/openapi.ts'
 import { requestsOpenApi } from './requests.ts'
 import { usageOpenApi } from './usage.ts'
+import { whoamiOpenApi } from './whoami/whoami.ts'
 
 /** OpenAPI of the endpoints of the admin API beside the config resource API. */
 export const openApiParts: readonly OpenApiPart[] = [
+  whoamiOpenApi,
   keysOpenApi,
   limitsOpenApi,
   budgetsOpenApi,

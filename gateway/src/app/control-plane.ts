@@ -7,6 +7,7 @@ import { keyEndpoints } from '../admin/keys/keys.ts'
 import { limitsEndpoint } from '../admin/limits.ts'
 import { openApiParts } from '../admin/openapi-parts.ts'
 import { createConsole } from '../admin/ui/ui.ts'
+import { type ConsoleStorage, whoamiEndpoint } from '../admin/whoami/whoami.ts'
 import type { ConfigVersions } from '../config/live/config-versions.ts'
 import type { LiveConfig } from '../config/live/live.ts'
 import { rereadConfigFile } from '../config/load/config-file.ts'
@@ -100,6 +101,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
   })
   const api = createAdminApi({
     endpoints: [
+      whoamiEndpoint({ version, settings, storage: storageOf(options, resources) }),
       ...keys,
       limitsEndpoint(dataPlane.limits),
       ...budgetEndpoints(dataPlane.budgets),
@@ -113,6 +115,16 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
   })
   const console = createConsole({ folder: options.consoleFolder, randomBytes, log, next: api })
   return { resources, logApi, forwarding, api: console, pending: resources.pending }
+}
+
+function storageOf({ feed }: ControlPlaneOptions, resources: Resources): () => ConsoleStorage {
+  const { origin } = feed
+  const reason = origin.kind === 'file' ? 'config.storage.mode is readOnly' : origin.view.readOnlyReason
+  return () => {
+    const { mode } = resources.status()
+    const isReadOnly = mode === 'readOnly' || mode === 'objects'
+    return { mode: mode === 'hybrid' ? 'hybrid' : 'file', readOnlyReason: isReadOnly ? reason : undefined }
+  }
 }
 
 function openConfigResources(options: ControlPlaneOptions, revisionKey: string): Promise<Resources> {

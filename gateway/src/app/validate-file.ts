@@ -43,7 +43,7 @@ export async function compileOffline(
     version: '',
     sessionKey: env['SESSION_KEY'],
     webhooks: webhookLimits(env),
-    ui: () => ({ status: 503, headers: {}, body: undefined }),
+    ui: () => () => ({ status: 503, headers: {}, body: undefined }),
   }
   await compileConfig(config, offlineContext(warn), facts).catch((error: unknown) => {
     throw new ConfigRejected([messageOf(error)])

@@ -16,6 +16,7 @@ import type { Address, HttpListener, Route, Snapshot } from '../pipeline/snapsho
 import { compileGuardrails, type ScopedGuards } from '../policies/guardrails/guardrails.ts'
 import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import { compilePayloads } from '../policies/guardrails/payloads/payloads.ts'
+import { compilePermits, type Permits } from '../policies/registry/permits.ts'
 import { compilePolicies, type Reach } from '../policies/registry/registry.ts'
 import type { PolicyScope } from '../policies/registry/scope.ts'
 import { compileNamedDestination, type UpstreamContext } from '../upstream/destination.ts'
@@ -26,6 +27,7 @@ import type { Config } from './schema.ts'
 import { plainRoute } from './traffic/compile-gateway.ts'
 import { type TrafficSections, trafficSections } from './traffic/sections.ts'
 import { compileTraffic, type Section } from './traffic/traffic.ts'
+import { uiCall } from './ui-call.ts'
 import { type UiConfig, uiPaths } from './ui-config.ts'
 
 const defaultBindAddress = '::'
@@ -39,7 +41,7 @@ export type ProcessFacts = {
   /** Limits of connections to guardrail webhooks, from the environment. */
   webhooks?: WebhookLimits | undefined
   /** Backend of `ui` on gateways. */
-  ui: Backend
+  ui: (permits: Permits) => Backend
 }
 
 /** Inputs that the parts of a configuration share. */
@@ -189,15 +191,20 @@ function mcpSection(
   }
 }
 
-function uiSection(config: UiConfig, backend: Backend, { context, maxBufferSize }: Surroundings): Section {
+function uiSection(
+  config: UiConfig,
+  backend: ProcessFacts['ui'],
+  { context, maxBufferSize }: Surroundings,
+): Section {
   const own = scopeOf('ui', config.policies)
   return {
     references: config.gateways,
     paths: uiPaths,
     routeBehind: (scopes) => {
-      const kind = { kind: 'http', maxBodyBytes: maxBufferSize } as const
-      const { policies } = compilePolicies([...scopes, ...own], context, kind)
-      return plainRoute('ui', policies, backend, context)
+      const all = [...scopes, ...own]
+      const kind = { kind: 'ui', maxBodyBytes: maxBufferSize } as const
+      const { policies } = compilePolicies(all, context, kind)
+      return plainRoute('ui', [uiCall, ...policies], backend(compilePermits(all, context)), context)
     },
   }
 }

@@ -40,6 +40,6 @@ export function policyScopes({ llm, mcp, ui }: Sections, sections: TrafficSectio
     scopes.push({ name: 'llm', policies: llm.policies, path: ['llm', 'policies'], kind: 'llm' })
   if (mcp?.policies)
     scopes.push({ name: 'mcp', policies: mcp.policies, path: ['mcp', 'policies'], kind: 'mcp' })
-  if (ui?.policies) scopes.push({ name: 'ui', policies: ui.policies, path: ['ui', 'policies'], kind: 'http' })
+  if (ui?.policies) scopes.push({ name: 'ui', policies: ui.policies, path: ['ui', 'policies'], kind: 'ui' })
   return scopes
 }

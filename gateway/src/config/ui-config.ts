@@ -25,6 +25,7 @@ export type UiConfig = Infer<typeof uiSchema>
 /** Path prefixes that are served on a gateway. */
 export const uiPaths: readonly string[] = [
   '/ui',
+  '/api/whoami',
   '/api/config',
   '/api/keys',
   '/api/limits',
@@ -38,8 +39,7 @@ export const uiPaths: readonly string[] = [
 
 /** Checks rules beyond the schema, first of all that access is authenticated. */
 export function checkUi({ policies }: UiConfig, report: ReportIssue): void {
-  if (policies)
-    checkRoutePolicies(policies, 'http', (path, message) => report(['policies', ...path], message))
+  if (policies) checkRoutePolicies(policies, 'ui', (path, message) => report(['policies', ...path], message))
   const modes = [policies?.jwtAuth, policies?.apiKey].flatMap((policy) =>
     policy ? [policy.mode ?? 'strict'] : [],
   )

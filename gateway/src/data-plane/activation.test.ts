@@ -19,7 +19,7 @@ function fixtureActivation(readText: (path: string) => string = () => '') {
     facts: {
       version: 'test',
       sessionKey: undefined,
-      ui: () => ({ status: 404, headers: {}, body: undefined }),
+      ui: () => () => ({ status: 404, headers: {}, body: undefined }),
     },
     listeners: {
       find: () => undefined,

@@ -12,6 +12,7 @@ import type { KeyBudget } from '../schema/budget.ts'
 import type { Client } from './client-address.ts'
 import type { KeyLimit } from './keys/key-limits.ts'
 import type { LlmMessage } from './llm-message.ts'
+import type { LoginSession, UiFacts } from './login/login.ts'
 import type { GuardDecision, Recording } from './recording/recording.ts'
 
 /**
@@ -102,7 +103,7 @@ export type LlmFacts = LlmOperation & {
 }
 
 /**
- * Facts about one request: the variables of CEL expressions `request`, `source`, `jwt`, `apiKey`,
+ * Facts about one request: the variables of CEL expressions `request`, `source`, `jwt`, `apiKey`, `ui`,
  * `llmRequest`, `llm`. Each slot has exactly one writer.
  */
 export type Facts = {
@@ -114,6 +115,8 @@ export type Facts = {
   jwt: ExactJsonObject | undefined
   /** Metadata of the virtual key, with its `id`; written by `policies/api-key`. */
   apiKey: JsonObject | undefined
+  /** Call of the admin API on a `ui` gateway; written by `config/ui-call.ts`. */
+  ui?: UiFacts | undefined
   /**
    * The bytes of the body without content coding: `request.body` of expressions. Written by
    * `policies/request-body` and `backends/llm`, which read bodies before rules run.
@@ -235,6 +238,8 @@ export type AuthState = {
   expiresAt: number | undefined
   /** Group of the virtual key as configured, a metric label. */
   keyGroup: string
+  /** Login session of a browser; written by `policies/oidc`. */
+  session?: LoginSession | undefined
   /**
    * Budgets of the accepted virtual keys; written by `policies/api-key`. The objects are those of the key
    * index, so that they identify compiled budgets.

@@ -165,6 +165,26 @@ function factsWithBody({ facts, llm }: Exchange): object {
   return { ...facts, llmRequest: {}, llm: facts.llm ?? llm?.operation ?? {} }
 }
 
+/** Compiles the rules for requests that have not been sent. The function resolves with the permission. */
+export function compilePermission(
+  config: AuthorizationConfig,
+  { workQueue }: Pick<CompileContext, 'workQueue'>,
+  variables: ReadonlySet<string>,
+): (facts: object) => Promise<boolean> {
+  const rules = config.rules.map((rule) => {
+    const { kind, source } = ruleSource(rule)
+    return { kind, program: compileCheckedCel(source, variables) }
+  })
+  const evaluate = (rule: (typeof rules)[number], facts: object, otherwise: boolean) =>
+    evaluateOrDefault(rule.program, facts, otherwise)
+  const decide = compileYieldingDecision<object, (typeof rules)[number], object>(
+    rules,
+    {},
+    { evaluate, workQueue },
+  )
+  return async (facts) => (await decide(facts)) === undefined
+}
+
 /** Returns a denial or undefined. */
 type Decision = (
   variables: object,

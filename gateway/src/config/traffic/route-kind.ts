@@ -6,7 +6,7 @@ import type { NamedBackendConfig, RouteConfig } from './route-config.ts'
 export function kindOfRoute(
   { backends = [] }: RouteConfig,
   named: readonly NamedBackendConfig[],
-): TrafficKind {
+): Exclude<TrafficKind, 'ui'> {
   for (const entry of backends) {
     const { ai, mcp } = (entry.backend === undefined ? undefined : findBackend(entry.backend, named)) ?? entry
     if (ai !== undefined) return 'llm'

@@ -28,6 +28,14 @@ const good: PoliciesConfig = {
 }
 
 describe('checking policies', () => {
+  it('permits ui.change in ui.policies only', () => {
+    const config: PoliciesConfig = { authorization: { rules: ['!ui.change'] } }
+    expect(mistakes(config, 'ui')).toEqual([])
+    expect(mistakes({ authorization: { rules: ['!ui.changes'] } }, 'ui')).toEqual(['authorization.rules.0'])
+    for (const kind of ['gateway', 'http', 'llm', 'mcp'] as const)
+      expect(mistakes(config, kind)).toEqual(['authorization.rules.0'])
+  })
+
   it('reports where a mistake is', () => {
     const config: PoliciesConfig = {
       cors: { allowOrigins: ['nonsense'] },

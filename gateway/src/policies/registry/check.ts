@@ -153,7 +153,7 @@ const llmOnly = ['budgets'] as const
 const mcpOnly = ['mcpAuthentication', 'mcpAuthorization'] as const
 
 function checkKind(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
-  if (kind === 'mcp' || kind === 'http') {
+  if (kind !== 'llm' && kind !== 'gateway') {
     for (const field of llmOnly)
       if (config[field] !== undefined) report([field], 'is for LLM requests, and this leads to none')
   }

@@ -120,6 +120,8 @@ export type RouteKind =
    * receive 404 regardless of rules.
    */
   | { kind: 'http'; maxBodyBytes: number; isFallback?: boolean }
+  /** The admin API. */
+  | { kind: 'ui'; maxBodyBytes: number }
   /** `llmRequest` parses the body, `guardrails` check requests to the model and its responses. */
   | {
       kind: 'llm'
@@ -192,7 +194,7 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
       if (hasKeys(scopes)) policies.push(compileKeyLimits(context, { hasTokens: route.kind === 'llm' }))
       return
     case 'requestBody':
-      if (route.kind === 'http' && compiled.some(readsBody))
+      if ((route.kind === 'http' || route.kind === 'ui') && compiled.some(readsBody))
         policies.push(compileRequestBody(compileRequestBodyLimits(route.maxBodyBytes, context)))
       return
     case 'llmRequest':
@@ -256,7 +258,7 @@ function present<Name extends keyof ScopeSteps>(
  * without strict authentication.
  */
 function addOrigin(policies: Policy[], scopes: readonly PolicyScope[], route: RouteKind): void {
-  if (route.kind === 'http') return
+  if (route.kind === 'http' || route.kind === 'ui') return
   const isOpen = !scopes.some(isStrict)
   if (route.kind === 'mcp' || isOpen) policies.push(originPolicy(scopes, route.reach, isOpen))
 }

@@ -24,8 +24,24 @@ export type ApiRequest = {
   readonly address: string
   /** Authenticated client, if any. */
   readonly principal?: string | undefined
+  /** User of a `ui` gateway, for `GET /api/whoami`. Undefined on the admin address. */
+  readonly viewer?: Viewer | undefined
   /** Assigned to changes by the API. */
   readonly requestId?: string | undefined
+}
+
+/** User of the console and their rights. Plain data: requests pass threads. */
+export type Viewer = {
+  readonly login: 'oidc' | 'jwt' | 'apiKey' | 'basic'
+  readonly name?: string | undefined
+  readonly email?: string | undefined
+  /** Claims or metadata for display. */
+  readonly claims: { readonly [name: string]: string | readonly string[] }
+  readonly mayChange: boolean
+  readonly mayReveal: boolean
+  readonly logoutPath?: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly sessionEndsAt?: number | undefined
 }
 
 export type ApiOptions = {

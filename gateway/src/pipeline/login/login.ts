@@ -1,0 +1,13 @@
+/** Session that a browser continues with a cookie. */
+export type LoginSession = {
+  /** Path that ends the session. */
+  readonly logoutPath?: string | undefined
+  /** Absolute end, in milliseconds since the epoch. */
+  readonly endsAt?: number | undefined
+}
+
+/** Effect of a call of the admin API. */
+export type UiFacts = {
+  /** The call changes something, or returns secrets in clear. */
+  readonly change: boolean
+}
