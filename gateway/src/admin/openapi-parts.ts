@@ -1,5 +1,6 @@
 import type { OpenApiPart } from '../resources/api/openapi-part.ts'
 import { budgetsOpenApi } from './budgets.ts'
+import { celOpenApi } from './cel/openapi.ts'
 import { costsOpenApi } from './costs/openapi.ts'
 import { forwardOpenApi } from './forward/forward.ts'
 import { keysOpenApi } from './keys/openapi.ts'
@@ -13,6 +14,7 @@ import { whoamiOpenApi } from './whoami/whoami.ts'
 export const openApiParts: readonly OpenApiPart[] = [
   whoamiOpenApi,
   keysOpenApi,
+  celOpenApi,
   limitsOpenApi,
   budgetsOpenApi,
   logsOpenApi,

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createAdminApi } from '../admin/api.ts'
 import { budgetEndpoints } from '../admin/budgets.ts'
+import { celEndpoints } from '../admin/cel/cel.ts'
 import { costsEndpoint } from '../admin/costs/costs.ts'
 import { forwardEndpoints } from '../admin/forward/forward.ts'
 import { keyEndpoints } from '../admin/keys/keys.ts'
@@ -107,6 +108,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
       ...budgetEndpoints(dataPlane.budgets),
       costsEndpoint({ resources, read: dataPlane.costs }),
       ...logApi.endpoints,
+      ...celEndpoints({ queries: logApi.queries, clock }),
       ...forwardEndpoints({ config: () => live.config, send: forwarding.send }),
     ],
     next: configApi,

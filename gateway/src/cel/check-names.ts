@@ -8,6 +8,26 @@ import { type Members, memberOf, membersOf } from './members.ts'
 /** Invalid name in an expression, with its position. */
 export type NameIssue = { readonly message: string; readonly offset: number }
 
+/** Function or macro that expressions may call, with its forms. */
+export type CallableName = { readonly name: string; readonly forms: readonly string[] }
+
+/** Functions, methods and macros of expressions, without operators, in the order of their names. */
+export function callableNames(): CallableName[] {
+  const found = new Map([...macroUsage, ...ownFunctions].map(([name, usage]) => [name, new Set([usage])]))
+  for (const [name, forms] of functions) {
+    if (!/^[a-zA-Z]/.test(name)) continue
+    const usages = found.get(name) ?? new Set()
+    found.set(name, usages)
+    for (const { isMethod, arity } of forms) {
+      const values = Array.from({ length: arity }, (_, index) => `a${index + 1}`).join(', ')
+      usages.add(isMethod ? `x.${name}(${values})` : `${name}(${values})`)
+    }
+  }
+  return [...found]
+    .map(([name, forms]) => ({ name, forms: [...forms] }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+}
+
 const functions = Map.groupBy(libraryFunctions(), (form) => form.name)
 
 /** Type names, which expressions use as values: `type(x) == int`. */
@@ -186,6 +206,12 @@ function unknownFunction(name: string): string {
     ? `unknown function "${name}"`
     : `unknown function "${name}"; did you mean "${nearestName}"?`
 }
+
+/** Functions that the library does not have. */
+const ownFunctions: ReadonlyMap<string, string> = new Map([
+  ['default', 'default(x, fallback)'],
+  ['coalesce', 'coalesce(x, …)'],
+])
 
 const macroUsage: ReadonlyMap<string, string> = new Map([
   ['has', 'has(a.b)'],

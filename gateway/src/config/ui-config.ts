@@ -35,6 +35,7 @@ export const uiPaths: readonly string[] = [
   '/api/usage.csv',
   '/api/costs',
   '/api/forward',
+  '/api/cel',
 ]
 
 /** Checks rules beyond the schema, first of all that access is authenticated. */

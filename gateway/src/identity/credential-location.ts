@@ -8,7 +8,8 @@ import { cel, exactlyOne, type Infer, name, object, optional, string } from '../
 import type { ReportIssue } from '../schema/report.ts'
 
 /** Variables of `expression`. */
-const locationRoots: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt'])
+/** Variables of the expression of a credential location. */
+export const locationRoots: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt'])
 
 export const locationSchema = exactlyOne(
   {

@@ -20,7 +20,8 @@ import type { ReportIssue } from '../schema/report.ts'
 import type { RuleMeter } from '../telemetry/metrics/rules-and-guards.ts'
 
 const variableNames = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
-const ruleVariables: ReadonlySet<string> = new Set(variableNames)
+/** Variables of rules for single tools, prompts and resources. */
+export const ruleVariables: ReadonlySet<string> = new Set(variableNames)
 
 /** A rule of one of the three kinds. */
 export const mcpRuleSchema = exactlyOne(
