@@ -7,6 +7,8 @@ import { keysOpenApi } from './keys/openapi.ts'
 import { limitsOpenApi } from './limits.ts'
 import { logsOpenApi } from './logs/openapi.ts'
 import { requestsOpenApi } from './requests.ts'
+import { liveOpenApi } from './state/live.ts'
+import { stateOpenApi } from './state/state.ts'
 import { usageOpenApi } from './usage.ts'
 import { whoamiOpenApi } from './whoami/whoami.ts'
 
@@ -22,4 +24,6 @@ export const openApiParts: readonly OpenApiPart[] = [
   costsOpenApi,
   requestsOpenApi,
   forwardOpenApi,
+  stateOpenApi,
+  liveOpenApi,
 ]

@@ -119,7 +119,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     dataPlane,
     ledger,
   })
-  const { resources, logApi, forwarding } = control
+  const { resources, logApi, consoleApi } = control
   link.connect(control)
   const reload = createReload({ feed, log, versions, live, resources, evictFile: dataPlane.evictFile })
   const shutdown = new AbortController()
@@ -133,7 +133,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     reload.close()
     servers.close()
     budgets.close()
-    await Promise.all([dataPlane.close(), resources.close(), logApi.close(), forwarding.close()])
+    await Promise.all([dataPlane.close(), resources.close(), logApi.close(), consoleApi.close()])
     await leases.close()
     // After the data planes, which have sent their last entries.
     await ledger?.close()

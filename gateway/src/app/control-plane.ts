@@ -3,7 +3,6 @@ import { createAdminApi } from '../admin/api.ts'
 import { budgetEndpoints } from '../admin/budgets.ts'
 import { celEndpoints } from '../admin/cel/cel.ts'
 import { costsEndpoint } from '../admin/costs/costs.ts'
-import { forwardEndpoints } from '../admin/forward/forward.ts'
 import { keyEndpoints } from '../admin/keys/keys.ts'
 import { limitsEndpoint } from '../admin/limits.ts'
 import { openApiParts } from '../admin/openapi-parts.ts'
@@ -20,7 +19,6 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
-import type { HttpClient } from '../net/http-client/http-client.ts'
 import { createConfigApi } from '../resources/api/api.ts'
 import type { ConfigFile } from '../resources/file/file.ts'
 import { editFile } from '../resources/file/file-edit.ts'
@@ -31,8 +29,8 @@ import type { LogSink } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { ConfigFeed, ConfigOrigin } from './config-feed.ts'
 import { isSmallText } from './config-tasks.ts'
+import { type ConsoleApi, createConsoleApi } from './console-api.ts'
 import type { Control } from './control-link.ts'
-import { createForwardingClient } from './forwarding-client.ts'
 import { createLogApi, type LogApi } from './log-api.ts'
 import type { RunConfigTask } from './worker-tasks.ts'
 
@@ -57,8 +55,7 @@ export type ControlPlaneOptions = {
 export type ControlPlane = Control & {
   resources: Resources
   logApi: LogApi
-  /** Client of requests to own listeners. */
-  forwarding: HttpClient
+  consoleApi: ConsoleApi
 }
 
 /** Log message for a change of settings that are read at start. */
@@ -90,7 +87,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     yieldPoint,
   })
   const logApi = createLogApi(settings, clock, log)
-  const forwarding = createForwardingClient()
+  const consoleApi = createConsoleApi({ ...options, resources })
   const keys = keyEndpoints({
     resources,
     clock,
@@ -109,14 +106,14 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
       costsEndpoint({ resources, read: dataPlane.costs }),
       ...logApi.endpoints,
       ...celEndpoints({ queries: logApi.queries, clock }),
-      ...forwardEndpoints({ config: () => live.config, send: forwarding.send }),
+      ...consoleApi.endpoints,
     ],
     next: configApi,
     workQueue,
     log,
   })
   const console = createConsole({ folder: options.consoleFolder, randomBytes, log, next: api })
-  return { resources, logApi, forwarding, api: console, pending: resources.pending }
+  return { resources, logApi, consoleApi, api: console, pending: resources.pending }
 }
 
 function storageOf({ feed }: ControlPlaneOptions, resources: Resources): () => ConsoleStorage {

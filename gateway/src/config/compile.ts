@@ -204,7 +204,8 @@ function uiSection(
       const all = [...scopes, ...own]
       const kind = { kind: 'ui', maxBodyBytes: maxBufferSize } as const
       const { policies } = compilePolicies(all, context, kind)
-      return plainRoute('ui', [uiCall, ...policies], backend(compilePermits(all, context)), context)
+      const route = plainRoute('ui', [uiCall, ...policies], backend(compilePermits(all, context)), context)
+      return { ...route, isConsole: true }
     },
   }
 }

@@ -36,6 +36,7 @@ export const uiPaths: readonly string[] = [
   '/api/costs',
   '/api/forward',
   '/api/cel',
+  '/api/state',
 ]
 
 /** Checks rules beyond the schema, first of all that access is authenticated. */

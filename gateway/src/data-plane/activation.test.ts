@@ -28,6 +28,7 @@ function fixtureActivation(readText: (path: string) => string = () => '') {
         return { commit() {}, abort() {} }
       },
       addresses: () => [],
+      connections: () => ({}),
       announceDrain() {},
       drain: async () => {},
       close() {},

@@ -37,6 +37,7 @@ import { webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import { type LimitSnapshot, noLimits } from '../policies/rate-limit/limit-snapshot.ts'
 import { createChildProcesses } from '../process/child-process.ts'
 import type { ProcessGuardian } from '../process/guardian.ts'
+import type { PlaneObservation } from '../telemetry/live/observation.ts'
 import type { LogSink } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import { createActivation } from './activation.ts'
@@ -99,6 +100,8 @@ export type DataPlane = {
   expectBudgets(): Promise<void>
   /** Applies the totals of budgets in the database. */
   reportBudgets(report: BudgetReport): Promise<void>
+  /** Figures and failures of each data plane; undefined for one that does not respond. */
+  observe(): Promise<readonly (PlaneObservation | undefined)[]>
   /** Open addresses, as `host:port`. */
   addresses(): readonly string[]
   /** Ends each HTTP/1 connection with its next response; continues to accept. */
@@ -211,6 +214,16 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
       await options.memory.bind()
       applyBudgetReport(accounts, report, clock)
     },
+    async observe() {
+      const { live, conditions, activeRequests } = metrics
+      const connections = listeners.connections()
+      return [
+        {
+          ...{ counts: live.counts(), conditions: conditions.current() },
+          ...{ activeRequests: activeRequests(), connections },
+        },
+      ]
+    },
     addresses: listeners.addresses,
     announceDrain: listeners.announceDrain,
     async drain() {
@@ -249,6 +262,7 @@ function createListeners(
       clock,
       unrouted,
       unavailable,
+      live: metrics.live,
       ...recording,
     })
     return openServer({

@@ -210,6 +210,8 @@ export type RouteProperties = {
   readonly allowedClientHeaders?: readonly string[] | undefined
   /** Traffic with request ids and entries in the ledger. */
   readonly traffic?: 'llm' | 'mcp' | undefined
+  /** The admin API on a gateway. */
+  readonly isConsole?: boolean | undefined
   /** Name of the listener: `default`, `default/public`; `llm` and `mcp` for sections with a port. */
   readonly listener?: string | undefined
 }

@@ -5,6 +5,7 @@ import type { PathVariants } from '../lib/path-variants.ts'
 import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts'
 import type { Delivery, IncomingRequest, PendingExchange } from '../net/http/incoming-request.ts'
 import { discard, type Reply } from '../net/http-client/send.ts'
+import type { LiveMeter } from '../telemetry/live/live-counts.ts'
 import type { LogSink } from '../telemetry/log.ts'
 import type { RouteMeter } from '../telemetry/metrics/routes.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
@@ -31,6 +32,8 @@ export type PipelineOptions = {
   clock: Clock
   /** Counts requests that matched no route. */
   unrouted: RouteMeter
+  /** Counts all requests but those of the console. */
+  live?: Pick<LiveMeter, 'request'> | undefined
   /** The resource that is pending before requests may be served, because rules are incomplete without it. */
   unavailable?: (() => string | undefined) | undefined
   /** Requests whose entry has an explanation; `errors` by default. */
@@ -44,7 +47,7 @@ export type PipelineOptions = {
  * policies in reverse -> [bytes] -> ends -> log and metrics.
  */
 export function createPipeline(options: PipelineOptions): (request: IncomingRequest) => PendingExchange {
-  const { log, clock, unrouted, ledger, explain = 'errors' } = options
+  const { log, clock, unrouted, live, ledger, explain = 'errors' } = options
   const { attributes = compileStandardAttributes({}) } = options
   const timestamp = createTimestamp(clock.now)
   const explanationOf = createExplainer(clock)
@@ -102,7 +105,9 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     exchange.log.failure ??= delivery.failure
     const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
     // 499: the client disconnected before a response was sent.
-    meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
+    const status = delivery.status ?? 499
+    meter.done(status, endedAt - startedAt, firstByteMs)
+    if (isTraffic(exchange)) live?.request(status, endedAt - startedAt)
     log.writeLine(accessLine(exchange, delivery, timestamp(), endedAt))
     if (ledger === undefined || exchange.recording === undefined || !isRecorded(exchange)) return
     const entry = ledgerEntry(exchange, delivery, { endedAt, completedAt: clock.now(), attributes })
@@ -127,6 +132,13 @@ type Handled = {
 }
 
 const none: readonly Policy[] = []
+
+/** Whether live figures count a request: streams of MCP sessions stay open for hours. */
+function isTraffic({ route, facts }: Exchange): boolean {
+  if (route === undefined) return true
+  const { isConsole, traffic } = route.target
+  return isConsole !== true && (traffic !== 'mcp' || facts.request.method !== 'GET')
+}
 
 /** Replaces an id of the upstream, which the ledger stores beside the gateway's. */
 function setRequestId({ requestId }: Exchange, reply: Reply): void {

@@ -32,12 +32,24 @@ export function compileHealth(
   context: CompileContext,
 ): Health | undefined {
   if (eviction === undefined) return undefined
-  const { clock, memory, retained } = context
+  const { clock, memory, retained, metrics } = context
   const name = `destinations/health/${place}`
   const state = retained(name, () => ({ region: memory.region(name, stateBytes) }))
   const durationMs = parseDuration(eviction.duration ?? defaultDuration) ?? 0
   const limit = eviction.consecutiveFailures ?? defaultConsecutiveFailures
-  return createHealth(state, { durationMs, limit, plane: memory.plane }, clock)
+  const health = createHealth(state, { durationMs, limit, plane: memory.plane }, clock)
+  return {
+    ...health,
+    failed() {
+      health.failed()
+      if (!health.isEjected()) return
+      const message = `ejected after ${limit} consecutive failures`
+      metrics.conditions.report({
+        ...{ kind: 'destination', subject: place, message },
+        isPresent: health.isEjected,
+      })
+    },
+  }
 }
 
 type Ejection = { durationMs: number; limit: number; plane: number }

@@ -10,6 +10,7 @@ import { regionOf } from '../lib/planes/memory.ts'
 import type { BudgetPage } from '../policies/budgets/snapshot.ts'
 import { type LimitSnapshot, mergeLimitSnapshots } from '../policies/rate-limit/limit-snapshot.ts'
 import { createProcessGuardian } from '../process/guardian.ts'
+import type { PlaneObservation } from '../telemetry/live/observation.ts'
 import { addTotals, type MetricDump } from '../telemetry/metrics/dump.ts'
 import { createChildGroups } from './child-groups.ts'
 import type { DataPlanes, DataPlanesOptions } from './data-planes.ts'
@@ -182,6 +183,15 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
     },
     budgets: async (request) => (await callOne('budgets', request)) as BudgetPage,
     costs: async (query) => (await callOne('costs', query)) as CostPage,
+    observe: () =>
+      Promise.all(
+        planes.map(
+          (plane) =>
+            plane.call('observe', undefined, metricsTimeoutMs).catch(() => undefined) as Promise<
+              PlaneObservation | undefined
+            >,
+        ),
+      ),
     async expectBudgets() {
       await callOne('expectBudgets', undefined)
     },

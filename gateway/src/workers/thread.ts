@@ -51,6 +51,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     expectBudgets: () => dataPlane.expectBudgets(),
     reportBudgets: (report: BudgetReport) => dataPlane.reportBudgets(report),
     metrics: () => metrics.dump(),
+    observe: async () => (await dataPlane.observe())[0],
     announceDrain: () => dataPlane.announceDrain(),
     drain: () => dataPlane.drain(),
     abortRequests: () => dataPlane.abortRequests(),

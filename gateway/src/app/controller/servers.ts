@@ -24,7 +24,11 @@ const limits = { ...defaultAdmissionLimits, maxConnections: 1_000, maxConnection
 export async function openControllerServers(options: ControllerServerOptions): Promise<{ close(): void }> {
   const { clock, registry } = options
   const meters = createAdmissionMeters(registry)
-  const admission = createAdmission(limits, (resource) => meters(`admin_${resource}`), createLocalMemory())
+  const admission = createAdmission(
+    limits,
+    (resource) => meters.meterOf(`admin_${resource}`),
+    createLocalMemory(),
+  )
 
   function open({ host, port }: HostPort, respond: (request: IncomingRequest) => Reply | Promise<Reply>) {
     const handler = {

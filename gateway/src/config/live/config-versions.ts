@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 import { ConfigRejected } from '../config-rejected.ts'
 import type { Config } from '../schema.ts'
@@ -25,6 +26,8 @@ export type ConfigVersions = {
    * that need a restart.
    */
   accept(config: Config): boolean
+  /** Whether the current version has changes that need a restart. */
+  needsRestart(): boolean
 }
 
 export function createConfigVersions({ first, yieldPoint }: ConfigVersionsOptions): ConfigVersions {
@@ -60,6 +63,8 @@ export function createConfigVersions({ first, yieldPoint }: ConfigVersionsOption
       current = loaded
       return needsRestart(previous.written, current.written)
     },
+    // Not by identity: a change may have been undone.
+    needsRestart: () => !isDeepStrictEqual(settingsAtStart(first), settingsAtStart(current.written)),
   }
 }
 
@@ -69,6 +74,11 @@ type Settings = NonNullable<Config['config']>
 function withoutReloadable({ modelCatalog: _, logging = {}, ...fixed }: Settings): Settings {
   const { level: _level, ...read } = logging
   return Object.keys(read).length === 0 ? fixed : { ...fixed, logging: read }
+}
+
+function settingsAtStart({ config = {} }: Config): Settings {
+  const { logging, ...settings } = withoutReloadable(config)
+  return logging === undefined || Object.keys(logging).length === 0 ? settings : { ...settings, logging }
 }
 
 function needsRestart({ config: previous = {} }: Config, { config: next = {} }: Config): boolean {

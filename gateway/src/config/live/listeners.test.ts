@@ -28,6 +28,7 @@ function fakeServers(refused: readonly number[] = []) {
       open.add(port)
       return {
         port,
+        connections: () => 0,
         announceDrain() {},
         drain: async () => {
           open.delete(port)

@@ -29,6 +29,8 @@ export type LiveListeners = {
   prepare(next: Snapshot): Promise<PreparedListeners>
   /** Open addresses, as `host:port`. */
   addresses(): string[]
+  /** Open connections by address. */
+  connections(): Record<string, number>
   /** Ends each HTTP/1 connection with its next response; continues to accept. */
   announceDrain(): void
   /**
@@ -103,6 +105,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
       }
     },
     addresses: () => [...servers.keys()],
+    connections: () => Object.fromEntries([...servers].map(([key, server]) => [key, server.connections()])),
     announceDrain() {
       for (const server of servers.values()) server.announceDrain()
     },

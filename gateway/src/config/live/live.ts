@@ -19,6 +19,14 @@ export type ConfigStatus = {
  */
 export type ConfigSource = 'file' | 'namedFiles' | 'resources' | 'database'
 
+/** Error of a source that is present. */
+export type SourceError = {
+  readonly source: ConfigSource
+  readonly message: string
+  /** ISO 8601. */
+  readonly since: string
+}
+
 /** A configuration that compiles and whose addresses are open. Ended by `commit` or `abort`. */
 export type PreparedConfig = {
   /** Activates the prepared configuration; resolves when it serves all traffic. Never rejects. */
@@ -50,6 +58,8 @@ export type CommitListener = (config: Config, files: ReadonlyMap<string, string>
 /** The active configuration: the only owner of activation. */
 export type LiveConfig = {
   readonly status: ConfigStatus
+  /** Present errors of the sources. */
+  errors(): readonly SourceError[]
   /** The active configuration; undefined before the first commit. */
   readonly config: Config | undefined
   /**
@@ -70,21 +80,27 @@ export type LiveConfig = {
 
 export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
-  const errors = new Map<ConfigSource, string>()
+  const errors = new Map<ConfigSource, SourceError>()
   const commitListeners: CommitListener[] = []
   let last: Promise<unknown> = Promise.resolve()
   let running: Config | undefined
 
   function report(source: ConfigSource, lastError: string | undefined): void {
     if (lastError === undefined) errors.delete(source)
-    else errors.set(source, lastError)
+    else errors.set(source, { source, message: lastError, since: sinceOf(source) })
     status.synchronized = errors.size === 0
-    status.lastError = errors.size === 0 ? undefined : [...errors.values()].join('\n')
+    const messages = [...errors.values()].map(({ message }) => message)
+    status.lastError = errors.size === 0 ? undefined : messages.join('\n')
     options.onStatus(status)
+  }
+
+  function sinceOf(source: ConfigSource): string {
+    return errors.get(source)?.since ?? new Date(options.clock.now()).toISOString()
   }
 
   return {
     status,
+    errors: () => [...errors.values()],
     get config() {
       return running
     },

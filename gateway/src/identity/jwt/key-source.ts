@@ -1,4 +1,5 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
+import { messageOf } from '../../lib/thrown.ts'
 import { firstHeader, type Headers } from '../../net/http/headers.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { fetchDocument } from './fetch-document.ts'
@@ -51,7 +52,7 @@ export function fixedJwksUri(url: string): JwksUri {
 export function createRemoteKeySource(
   name: string,
   address: JwksUri,
-  { send, clock, log, memory }: CompileContext,
+  { send, clock, log, memory, metrics: { conditions } }: CompileContext,
 ): KeySource {
   // A byte of malformed UTF-8 becomes three.
   const document = createSharedDocument(name, 3 * maxBytes, memory)
@@ -81,6 +82,8 @@ export function createRemoteKeySource(
     } catch (error) {
       const before = document.latest()
       const failures = before.failures + 1
+      const isPresent = () => document.latest().failures > 0
+      conditions.report({ kind: 'identity', subject: url, message: messageOf(error), isPresent })
       log.warn(
         { url, failures, err: error },
         before.text !== undefined

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { type JsonObject, parseJsonObject } from '../../lib/json/json.ts'
+import { messageOf } from '../../lib/thrown.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { isHttpUrl } from '../../schema/dsl.ts'
 import { fetchDocument } from '../jwt/fetch-document.ts'
@@ -21,7 +22,7 @@ const retryMs = 5_000
 export function createServerMetadata(
   name: string,
   urls: readonly string[],
-  { send, clock, log, memory }: CompileContext,
+  { send, clock, log, memory, metrics: { conditions } }: CompileContext,
 ): ServerMetadata {
   // A byte of malformed UTF-8 becomes three.
   const document = createSharedDocument(name, 3 * maxBytes, memory)
@@ -44,6 +45,9 @@ export function createServerMetadata(
       })
       return { kind: 'fetched', text, dueAt: clock.monotonic() + freshMs }
     } catch (error) {
+      const isPresent = () => document.latest().failures > 0
+      const [subject = name] = urls
+      conditions.report({ kind: 'identity', subject, message: messageOf(error), isPresent })
       log.warn(
         { url: urls[0], err: error },
         document.latest().text !== undefined

@@ -28,6 +28,8 @@ export type ListenOptions = {
 export type ListeningServer = {
   /** Listening port; the assigned one for port 0. */
   readonly port: number
+  /** Open connections. */
+  connections(): number
   /**
    * Ends each HTTP/1 connection with its next response; continues to accept. A drain closes idle connections,
    * even with a request on its way. HTTP/2 announces its end within the drain.
@@ -143,6 +145,7 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
       server.off('error', reject)
       resolve({
         port: (server.address() as AddressInfo).port,
+        connections: () => connections.size,
         announceDrain: http1.announceDrain,
         drain: () =>
           new Promise((closed) => {

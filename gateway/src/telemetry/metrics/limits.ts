@@ -83,7 +83,7 @@ export function createGlobalLimitMeters(registry: MetricRegistry): (limit: strin
 }
 
 /** Meters of the limits on client resources. */
-export function createAdmissionMeters(registry: MetricRegistry): (resource: string) => AdmissionMeter {
+export function createAdmissionMeters(registry: MetricRegistry): AdmissionMeters {
   const amounts = registry.gauge({
     name: 'tollgate_admission_in_use',
     help: 'Amount in use of each limit of config.limits.',
@@ -94,16 +94,25 @@ export function createAdmissionMeters(registry: MetricRegistry): (resource: stri
     help: 'Connections, requests and calls rejected by a limit of config.limits.',
     labels: ['resource'],
   })
-  return (resource) => {
-    const inUse = amounts.slot(resource)
-    const refused = refusals.slot(resource)
-    return {
-      changed(by) {
-        inUse.value += by
-      },
-      refused() {
-        refused.value += 1
-      },
-    }
+  return {
+    inUse: (resource) => amounts.slot(resource).value,
+    meterOf(resource) {
+      const inUse = amounts.slot(resource)
+      const refused = refusals.slot(resource)
+      return {
+        changed(by) {
+          inUse.value += by
+        },
+        refused() {
+          refused.value += 1
+        },
+      }
+    },
   }
+}
+
+export type AdmissionMeters = {
+  meterOf(resource: string): AdmissionMeter
+  /** Amount in use of a resource. */
+  inUse(resource: string): number
 }

@@ -1,4 +1,5 @@
 import { dollarsOf } from '../../lib/picodollars.ts'
+import type { LiveMeter } from '../live/live-counts.ts'
 import { durationBuckets, tokenBuckets } from './buckets.ts'
 import { type HistogramSlot, type MetricRegistry, observe, type ValueSlot } from './families.ts'
 
@@ -25,7 +26,10 @@ export type LlmMeter = {
 /** `picodollars` is the exact sum, `value` its rendered form. */
 type CostSlot = ValueSlot & { picodollars: bigint }
 
-export function createLlmMeters(registry: MetricRegistry): (model: string, provider: string) => LlmMeter {
+export function createLlmMeters(
+  registry: MetricRegistry,
+  live: LiveMeter,
+): (model: string, provider: string) => LlmMeter {
   const families = createFamilies(registry)
   return (model, provider) => {
     const duration = families.operations.slot(model, provider)
@@ -43,6 +47,7 @@ export function createLlmMeters(registry: MetricRegistry): (model: string, provi
         observe(slots.output, tokenBuckets, usage.outputTokens)
         if (usage.cachedInputTokens > 0) observe(slots.cached, tokenBuckets, usage.cachedInputTokens)
         if (usage.estimated) estimated.value += 1
+        live.tokens(usage.inputTokens, usage.outputTokens)
       },
       upstreamError(code) {
         families.upstreamErrors.slot(model, provider, code).value += 1
@@ -51,6 +56,7 @@ export function createLlmMeters(registry: MetricRegistry): (model: string, provi
         const slot = families.costs.slot(model, provider, keyGroup)
         slot.picodollars += amount
         slot.value = dollarsOf(slot.picodollars)
+        live.cost(dollarsOf(amount))
       },
       unknownCost(reason) {
         families.unknownCosts.slot(model, provider, reason).value += 1

@@ -1,4 +1,6 @@
 import type { AdmissionMeter } from '../../net/listener/admission.ts'
+import { type Conditions, createConditions } from '../live/conditions.ts'
+import { createLiveMeter, type LiveMeter } from '../live/live-counts.ts'
 import { type BudgetMeter, createBudgetMeters } from './budgets.ts'
 import { type ConfigMeter, createConfigMeter } from './config.ts'
 import { createMetricRegistry, type MetricRegistry } from './families.ts'
@@ -34,13 +36,23 @@ export type Metrics = ConfigMeter &
     readonly ledger: LedgerMeter
     /** Meter of one limit on client resources. */
     admission(resource: string): AdmissionMeter
+    /** Totals of all routes and models, for the console. */
+    readonly live: LiveMeter
+    readonly conditions: Conditions
+    /** Active requests of clients. */
+    activeRequests(): number
   }
 
-export function createMetrics(): Metrics {
+export function createMetrics(now: () => number = Date.now): Metrics {
   const registry = createMetricRegistry()
+  const live = createLiveMeter()
+  const admission = createAdmissionMeters(registry)
   return {
+    live,
+    conditions: createConditions(now),
+    activeRequests: () => admission.inUse('requests'),
     route: createRouteMeters(registry),
-    llm: createLlmMeters(registry),
+    llm: createLlmMeters(registry, live),
     limit: createLimitMeters(registry),
     globalLimit: createGlobalLimitMeters(registry),
     sharedLimits: createSharedLimitGauge(registry),
@@ -48,7 +60,7 @@ export function createMetrics(): Metrics {
     rule: createRuleMeters(registry),
     guard: createGuardMeters(registry),
     tcp: createTcpMeters(registry),
-    admission: createAdmissionMeters(registry),
+    admission: admission.meterOf,
     workers: createWorkerMeter(registry),
     ledger: createLedgerMeter(registry),
     ...createConfigMeter(registry),
