@@ -4,6 +4,7 @@ import { Route, Router, Switch } from 'wouter'
 import { createQueryClient } from '../api/query-client.ts'
 import { Toasts } from '../components/feedback/toasts.tsx'
 import { TooltipProvider } from '../components/feedback/tooltip.tsx'
+import { guardNavigation } from '../save/unsaved.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 import { LoadingPage, MissingPage } from './page-states.tsx'
 import { pageRoutes } from './routes.ts'
@@ -17,7 +18,7 @@ export function App() {
   return (
     <QueryClientProvider client={queryClient}>
       <TooltipProvider delayDuration={350}>
-        <Router base="/ui">
+        <Router base="/ui" aroundNav={guardNavigation}>
           <Shell>
             <ErrorBoundary>
               <Suspense fallback={<LoadingPage />}>

@@ -3,6 +3,7 @@ import { llmRoutes } from '../pages/llm/routes.ts'
 import { mcpRoutes } from '../pages/mcp/routes.ts'
 import { observeRoutes } from '../pages/observe/routes.ts'
 import { overviewRoutes } from '../pages/overview/routes.ts'
+import { resourceRoutes } from '../pages/resources/routes.ts'
 import { settingsRoutes } from '../pages/settings/routes.ts'
 import { startRoutes } from '../pages/start/routes.ts'
 import { toolsRoutes } from '../pages/tools/routes.ts'
@@ -20,4 +21,5 @@ export const pageRoutes: readonly PageRoute[] = [
   ...trafficRoutes,
   ...toolsRoutes,
   ...settingsRoutes,
+  ...resourceRoutes,
 ]

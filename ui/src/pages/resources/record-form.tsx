@@ -1,0 +1,212 @@
+import { Save as SaveIcon, Undo2 } from 'lucide-react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import type { ConfigRecord } from '../../api/resources.ts'
+import { Button } from '../../components/action/button.tsx'
+import { messageOf } from '../../components/feedback/error-state.tsx'
+import { Notice } from '../../components/feedback/notice.tsx'
+import { SkeletonLines } from '../../components/feedback/skeleton.tsx'
+import { Segmented } from '../../components/form/segmented.tsx'
+import { Card } from '../../components/layout/card.tsx'
+import { type SaveOutcome, useSave } from '../../save/save.tsx'
+import { UnsavedGuard } from '../../save/unsaved.tsx'
+import { useSchemaForm } from '../../schema-form/form-state.ts'
+import type { JsonSchema } from '../../schema-form/model/schema.ts'
+import { isObject, sameJson } from '../../schema-form/model/value.ts'
+import { SchemaForm } from '../../schema-form/schema-form.tsx'
+import type { EditorParts } from './resource-editor.tsx'
+
+const YamlPane = lazy(() => import('./yaml-pane.tsx'))
+
+type RecordFormProps = {
+  readonly kind: string
+  readonly noun: string
+  readonly schema: JsonSchema
+  readonly record: ConfigRecord<unknown> | undefined
+  readonly initial?: unknown
+  readonly name?: string
+  readonly hidden?: readonly string[]
+  readonly readOnlyReason: string | undefined
+  before?(parts: EditorParts): ReactNode
+  after?(parts: EditorParts): ReactNode
+  onDone(outcome: SaveOutcome & { kind: 'saved' | 'removed' }): void
+  children(parts: { content: ReactNode; dialog: ReactNode; busy: boolean; remove(): void }): ReactNode
+}
+
+type View = 'form' | 'yaml'
+
+/** The form of one record: form or YAML, mistakes, and the bar that saves. */
+export function RecordForm(props: RecordFormProps) {
+  const { kind, noun, schema, record, name, readOnlyReason: reason, onDone, children } = props
+  const readOnly = reason !== undefined
+  const form = useSchemaForm(editableValue(record) ?? props.initial ?? {}, editableValue(record) ?? {})
+  const { save, remove, busy, dialog } = useSave(kind)
+  const [view, setView] = useState<View>('form')
+  const [message, setMessage] = useState<string>()
+  const [yamlMistake, setYamlMistake] = useState<string>()
+  const latest = useLatestRecord(record, form)
+
+  const accept = (outcome: SaveOutcome) => {
+    if (outcome.kind === 'refused') {
+      setMessage(outcome.message)
+      form.setMistakes(outcome.mistakes)
+    }
+    if (outcome.kind === 'reloaded' && outcome.record) form.reset(editableValue(outcome.record))
+    if (outcome.kind === 'saved') form.reset(editableValue(outcome.record))
+    if (outcome.kind === 'saved' || outcome.kind === 'removed') onDone(outcome)
+  }
+  const submit = async () => {
+    setMessage(undefined)
+    if (yamlMistake !== undefined) return setMessage(yamlMistake)
+    if (!form.check(schema)) {
+      focusFirstMistake()
+      return setMessage('Some fields need attention. They are marked below.')
+    }
+    try {
+      accept(await save({ record: latest.base, value: form.value, name }))
+    } catch (error) {
+      setMessage(messageOf(error))
+    }
+  }
+  const parts: EditorParts = { form, schema, record, readOnly }
+  const content = (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void submit()
+      }}
+      className="space-y-6"
+    >
+      {reason && <Notice title={reason} />}
+      {latest.isStale && (
+        <Notice
+          tone="warn"
+          title="This record was changed elsewhere"
+          action={
+            <Button size="small" onClick={latest.adopt}>
+              {form.dirty ? 'Discard my input and load it' : 'Load the change'}
+            </Button>
+          }
+        >
+          Saving offers to merge both changes.
+        </Notice>
+      )}
+      {message && (
+        <Notice tone="bad" title={message.split('\n')[0]}>
+          {message.includes('\n') && (
+            <span className="whitespace-pre-wrap">{message.slice(message.indexOf('\n'))}</span>
+          )}
+        </Notice>
+      )}
+      {view === 'form' && props.before?.(parts)}
+      <Card
+        title={record ? 'Settings' : `Settings of the new ${noun}`}
+        actions={
+          <Segmented<View>
+            label="View"
+            value={view}
+            options={[
+              { value: 'form', label: 'Form' },
+              { value: 'yaml', label: 'YAML' },
+            ]}
+            onChange={(next) => yamlMistake === undefined && setView(next)}
+          />
+        }
+      >
+        {view === 'form' ? (
+          <SchemaForm
+            schema={schema}
+            form={form}
+            readOnly={readOnly}
+            label={`Settings of the ${noun}`}
+            {...(props.hidden && { hidden: props.hidden })}
+          />
+        ) : (
+          <Suspense fallback={<SkeletonLines count={8} />}>
+            <YamlPane form={form} schema={schema} readOnly={readOnly} onMistake={setYamlMistake} />
+          </Suspense>
+        )}
+      </Card>
+      {view === 'form' && props.after?.(parts)}
+      {!readOnly && (
+        <SaveBar
+          dirty={form.dirty || record === undefined}
+          busy={busy}
+          isNew={record === undefined}
+          onDiscard={record && (() => form.reset(editableValue(record)))}
+        />
+      )}
+      <UnsavedGuard dirty={form.dirty && !busy} />
+    </form>
+  )
+  const removeRecord = () => record && void remove(record).then(accept)
+  return children({ content, dialog, busy, remove: removeRecord })
+}
+
+/** The loaded record, and whether a newer revision exists that the form does not display. */
+function useLatestRecord(record: ConfigRecord<unknown> | undefined, form: ReturnType<typeof useSchemaForm>) {
+  const [base, setBase] = useState(record)
+  const isStale =
+    record !== undefined &&
+    record.revision !== base?.revision &&
+    !sameJson(editableValue(record), form.stored)
+  const adopt = () => {
+    setBase(record)
+    form.reset(editableValue(record))
+  }
+  // After a save, or a change elsewhere while nothing is edited, the loaded record is the base of the next change.
+  const mayAdopt = record !== undefined && record !== base && (!isStale || !form.dirty)
+  useEffect(() => {
+    if (!mayAdopt || record === undefined) return
+    setBase(record)
+    if (!form.dirty) form.reset(editableValue(record))
+  }, [mayAdopt, record, form])
+  return { base: base && withEditableValue(base), isStale: isStale && form.dirty, adopt }
+}
+
+/** The value without the id of a key, which the gateway adds and does not accept back. */
+function editableValue(record: ConfigRecord<unknown> | undefined): unknown {
+  if (record?.kind !== 'llm.apiKey' || !isObject(record.value)) return record?.value
+  const { metadata, ...rest } = record.value
+  if (!isObject(metadata)) return record.value
+  const { id: _, ...own } = metadata
+  return Object.keys(own).length === 0 ? rest : { ...rest, metadata: own }
+}
+
+function withEditableValue(record: ConfigRecord<unknown>): ConfigRecord<unknown> {
+  return { ...record, value: editableValue(record) }
+}
+
+function focusFirstMistake(): void {
+  requestAnimationFrame(() =>
+    document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus({ preventScroll: false }),
+  )
+}
+
+function SaveBar({
+  dirty,
+  busy,
+  isNew,
+  onDiscard,
+}: {
+  dirty: boolean
+  busy: boolean
+  isNew: boolean
+  onDiscard: (() => void) | undefined
+}) {
+  return (
+    <div className="sticky bottom-0 z-10 -mx-4 flex flex-wrap items-center justify-end gap-2 border-t border-line bg-canvas px-4 py-3 sm:mx-0 sm:rounded-xl sm:border sm:bg-surface sm:shadow-card">
+      <span role="status" className="mr-auto text-xs text-ink-faint">
+        {isNew ? 'Not created yet' : dirty ? 'Unsaved changes' : 'No changes'}
+      </span>
+      {onDiscard && dirty && (
+        <Button tone="quiet" icon={Undo2} disabled={busy} onClick={onDiscard}>
+          Discard
+        </Button>
+      )}
+      <Button type="submit" tone="primary" icon={SaveIcon} busy={busy} disabled={!dirty}>
+        {isNew ? 'Review and create' : 'Review and save'}
+      </Button>
+    </div>
+  )
+}
