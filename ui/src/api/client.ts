@@ -62,8 +62,13 @@ export async function apiResponse(path: string, call: ApiCall = {}): Promise<Res
     throw new ApiError('The gateway does not answer. Check that it runs and is reachable.', 0)
   }
   if (response.ok) return response
+  throw await refusalOf(response)
+}
+
+/** The error of a refused call. A missing login is reported to the account part of the shell. */
+export async function refusalOf(response: Response): Promise<ApiError> {
   if (response.status === 401) onUnauthorized?.()
-  throw await errorOf(response)
+  return await errorOf(response)
 }
 
 function addressOf(path: string, query: ApiCall['query'] = {}): string {

@@ -1,4 +1,4 @@
-import { ApiError } from './client.ts'
+import { ApiError, refusalOf } from './client.ts'
 
 export type ForwardCall = {
   readonly method?: 'GET' | 'POST' | 'DELETE'
@@ -10,13 +10,14 @@ export type ForwardCall = {
 
 /**
  * Sends a request to a listener of the gateway as any client would, and returns its response, whatever its status.
- * Throws `ApiError` without status if nothing answers.
+ * Throws `ApiError` if the admin API refuses to forward, or does not answer.
  */
 export async function forward(gateway: string, path: string, call: ForwardCall = {}): Promise<Response> {
   const { method = 'GET', headers = {}, body, signal } = call
   const forwarded = Object.entries(headers).map(([name, value]) => [`x-forward-${name}`, value] as const)
+  let response: Response
   try {
-    return await fetch(`/api/forward/${encodeURIComponent(gateway)}${path}`, {
+    response = await fetch(`/api/forward/${encodeURIComponent(gateway)}${path}`, {
       method,
       credentials: 'same-origin',
       headers: {
@@ -31,4 +32,6 @@ export async function forward(gateway: string, path: string, call: ForwardCall =
     if (signal?.aborted) throw error
     throw new ApiError('The gateway does not answer. Check that it runs and is reachable.', 0)
   }
+  if (!response.ok && !response.headers.has('x-tollgate-forwarded')) throw await refusalOf(response)
+  return response
 }

@@ -19,7 +19,7 @@ export function EmptyState({
         <Icon className="size-5" aria-hidden />
       </span>
       <h2 className="text-base">{title}</h2>
-      {children && <p className="max-w-md text-sm text-ink-soft">{children}</p>}
+      {children && <div className="max-w-md text-sm text-ink-soft">{children}</div>}
       {action && <div className="mt-4 flex flex-wrap justify-center gap-2">{action}</div>}
     </div>
   )

@@ -16,7 +16,7 @@ const maxOptions = 500
 /** Conversation with one model. */
 export function PanelView({ panel }: { panel: Panel }) {
   const { store, state, listener } = useChat()
-  const log = useStickyScroll(panel.turns)
+  const { box, content } = useStickyScroll()
   const last = panel.turns.at(-1)
   return (
     <section
@@ -34,28 +34,30 @@ export function PanelView({ panel }: { panel: Panel }) {
         )}
       </header>
       <div
-        ref={log}
+        ref={box}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         role="log"
         aria-live="off"
         aria-label={`Messages of ${panel.model}`}
-        className="min-h-0 flex-1 space-y-5 overflow-y-auto px-4 py-4 text-sm -outline-offset-2"
+        className="min-h-0 flex-1 overflow-y-auto px-4 py-4 text-sm -outline-offset-2"
       >
-        {panel.turns.length === 0 && <Suggestions panelId={panel.id} />}
-        {panel.turns.map((turn) => {
-          if (turn.kind === 'user') return <UserView key={turn.id} turn={turn} />
-          if (turn.kind === 'result') return <ResultView key={turn.id} turn={turn} />
-          const isLast = turn === last
-          return (
-            <AnswerView
-              key={turn.id}
-              answer={turn}
-              {...(isLast && listener && { onRetry: () => store.retry(panel.id, listener.gateway) })}
-            />
-          )
-        })}
-        <ToolResults panel={panel} />
+        <div ref={content} className="min-h-full space-y-5">
+          {panel.turns.length === 0 && <Suggestions panelId={panel.id} />}
+          {panel.turns.map((turn) => {
+            if (turn.kind === 'user') return <UserView key={turn.id} turn={turn} />
+            if (turn.kind === 'result') return <ResultView key={turn.id} turn={turn} />
+            const isLast = turn === last
+            return (
+              <AnswerView
+                key={turn.id}
+                answer={turn}
+                {...(isLast && listener && { onRetry: () => store.retry(panel.id, listener.gateway) })}
+              />
+            )
+          })}
+          <ToolResults panel={panel} />
+        </div>
       </div>
       <Announcement panel={panel} />
       {state.separate && (
@@ -106,23 +108,26 @@ function Announcement({ panel }: { panel: Panel }) {
   )
 }
 
-/** Scrolls to the end while the reader is there. */
-function useStickyScroll(content: unknown) {
-  const element = useRef<HTMLDivElement>(null)
-  const atEnd = useRef(true)
+/** Scrolls to the end of growing content while the reader is there. */
+function useStickyScroll() {
+  const box = useRef<HTMLDivElement>(null)
+  const content = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    const box = element.current
-    if (!box) return
+    const element = box.current
+    if (!element || !content.current) return
+    let atEnd = true
     const onScroll = () => {
-      atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < 60
+      atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 60
     }
-    box.addEventListener('scroll', onScroll, { passive: true })
-    return () => box.removeEventListener('scroll', onScroll)
+    const observer = new ResizeObserver(() => {
+      if (atEnd) element.scrollTop = element.scrollHeight
+    })
+    observer.observe(content.current)
+    element.addEventListener('scroll', onScroll, { passive: true })
+    return () => {
+      observer.disconnect()
+      element.removeEventListener('scroll', onScroll)
+    }
   }, [])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: new content changes the height
-  useEffect(() => {
-    const box = element.current
-    if (box && atEnd.current) box.scrollTop = box.scrollHeight
-  }, [content])
-  return element
+  return { box, content }
 }

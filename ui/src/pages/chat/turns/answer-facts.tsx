@@ -92,5 +92,7 @@ function limitOf({ headers = [] }: Run): string | undefined {
   const value = (name: string) => headers.find(([header]) => header === name)?.[1]
   const remaining = value('x-ratelimit-remaining')
   const limit = value('x-ratelimit-limit')
-  return remaining === undefined || limit === undefined ? undefined : `${remaining} of ${limit}`
+  return remaining === undefined || limit === undefined
+    ? undefined
+    : `${formatNumber(Number(remaining))} of ${formatNumber(Number(limit))}`
 }

@@ -1,6 +1,7 @@
 import { ButtonLink } from '../../../components/action/button.tsx'
 import { Badge } from '../../../components/feedback/badge.tsx'
 import { Notice } from '../../../components/feedback/notice.tsx'
+import { formatDuration } from '../../../format/time.ts'
 import type { Answer, Run } from '../model/conversation.ts'
 import { requestIdOf, useLedgerRecord } from './answer-facts.tsx'
 
@@ -31,8 +32,8 @@ export function Refusal({ answer }: { answer: Answer }) {
         )
       }
     >
-      {cause && <p className="font-mono text-xs">{cause}</p>}
       {remedyOf(run)}
+      {cause && <p className="mt-1.5 font-mono text-xs">{cause}</p>}
     </Notice>
   )
 }
@@ -51,7 +52,9 @@ function remedyOf({ status, error, headers = [] }: Run): string | undefined {
     case 413:
       return 'Remove images, or clear the conversation.'
     case 429:
-      return seconds === undefined ? 'Wait, then ask again.' : `Ask again in ${seconds} seconds.`
+      return seconds === undefined
+        ? 'Wait, then ask again.'
+        : `Ask again in ${formatDuration(Number(seconds) * 1_000)}.`
     case 502:
     case 503:
     case 504:
