@@ -31,6 +31,7 @@ const owners: Record<string, string> = {
   '@bufbuild/protobuf': 'policies/rate-limit/global/',
   '@grpc/grpc-js': 'net/grpc-client.ts',
   jose: 'identity/jwt/',
+  'openid-client': 'policies/oidc/',
   pg: 'database/postgres/client.ts',
   pino: 'telemetry/log.ts',
   'prom-client': 'telemetry/metrics/families.ts',

@@ -42,6 +42,7 @@ export async function compileOffline(
   const facts = {
     version: '',
     sessionKey: env['SESSION_KEY'],
+    loginSecrets: env['OIDC_COOKIE_SECRET'] || undefined,
     webhooks: webhookLimits(env),
     ui: () => () => ({ status: 503, headers: {}, body: undefined }),
   }

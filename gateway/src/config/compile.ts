@@ -28,7 +28,7 @@ import { plainRoute } from './traffic/compile-gateway.ts'
 import { type TrafficSections, trafficSections } from './traffic/sections.ts'
 import { compileTraffic, type Section } from './traffic/traffic.ts'
 import { uiCall } from './ui-call.ts'
-import { type UiConfig, uiPaths } from './ui-config.ts'
+import { type UiConfig, uiPathsOf } from './ui-config.ts'
 
 const defaultBindAddress = '::'
 const defaultMaxBufferBytes = 32 * 1024 * 1024
@@ -38,6 +38,8 @@ export type ProcessFacts = {
   version: string
   /** `SESSION_KEY` of the environment; `config.session.key` takes precedence. */
   sessionKey: string | undefined
+  /** `OIDC_COOKIE_SECRET` of the environment. */
+  loginSecrets?: string | undefined
   /** Limits of connections to guardrail webhooks, from the environment. */
   webhooks?: WebhookLimits | undefined
   /** Backend of `ui` on gateways. */
@@ -70,7 +72,12 @@ export async function compileConfig(
 ): Promise<Snapshot> {
   const sections = trafficSections(config, given.cached)
   const sessionKey = config.config?.session?.key ?? facts.sessionKey
-  const context: UpstreamContext = { ...given, backends: sections.backends, sessionKey }
+  const context: UpstreamContext = {
+    ...given,
+    backends: sections.backends,
+    sessionKey,
+    loginSecrets: facts.loginSecrets,
+  }
   const ledger = ledgerSettingsOf(config.config ?? {})
   const maxPayloadSize = ledger?.payloads === true ? ledger.maxPayloadSize : undefined
   const surroundings: Surroundings = {
@@ -199,7 +206,7 @@ function uiSection(
   const own = scopeOf('ui', config.policies)
   return {
     references: config.gateways,
-    paths: uiPaths,
+    paths: uiPathsOf(config),
     routeBehind: (scopes) => {
       const all = [...scopes, ...own]
       const kind = { kind: 'ui', maxBodyBytes: maxBufferSize } as const

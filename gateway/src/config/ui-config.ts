@@ -1,10 +1,11 @@
+import { loginPaths } from '../policies/oidc/paths.ts'
 import { checkRoutePolicies } from '../policies/registry/check.ts'
 import { gatewayPolicyFields } from '../policies/registry/schema.ts'
 import { type Infer, object, optional } from '../schema/dsl.ts'
 import { gatewayReferences } from '../schema/gateway-references.ts'
 import type { ReportIssue } from '../schema/report.ts'
 
-const { cors, jwtAuth, apiKey, authorization, localRateLimit } = gatewayPolicyFields
+const { cors, oidc, jwtAuth, apiKey, authorization, localRateLimit } = gatewayPolicyFields
 
 /** `ui`: the config API on gateways, for remote access. */
 export const uiSchema = object(
@@ -12,8 +13,8 @@ export const uiSchema = object(
     gateways: optional(gatewayReferences),
     policies: optional(
       object(
-        { cors, jwtAuth, apiKey, authorization, localRateLimit },
-        { doc: 'Access to the configuration. `jwtAuth` or `apiKey` in strict mode is required.' },
+        { cors, oidc, jwtAuth, apiKey, authorization, localRateLimit },
+        { doc: 'Access to the configuration. `oidc`, or `jwtAuth` or `apiKey` in strict mode, is required.' },
       ),
     ),
   },
@@ -39,14 +40,19 @@ export const uiPaths: readonly string[] = [
   '/api/state',
 ]
 
+/** Paths of a configuration: also those of its login. */
+export function uiPathsOf({ policies }: UiConfig): readonly string[] {
+  return policies?.oidc === undefined ? uiPaths : [...uiPaths, ...Object.values(loginPaths(policies.oidc))]
+}
+
 /** Checks rules beyond the schema, first of all that access is authenticated. */
 export function checkUi({ policies }: UiConfig, report: ReportIssue): void {
   if (policies) checkRoutePolicies(policies, 'ui', (path, message) => report(['policies', ...path], message))
   const modes = [policies?.jwtAuth, policies?.apiKey].flatMap((policy) =>
     policy ? [policy.mode ?? 'strict'] : [],
   )
-  if (modes.includes('strict')) return
+  if (policies?.oidc !== undefined || modes.includes('strict')) return
   const reason = 'without authentication every client can read and change the configuration'
-  if (modes.length > 0) report(['policies'], `jwtAuth or apiKey must be strict here: ${reason}`)
-  else report([], `requires jwtAuth or apiKey in ui.policies: ${reason}`)
+  if (modes.length > 0) report(['policies'], `jwtAuth or apiKey must be strict here without oidc: ${reason}`)
+  else report([], `requires oidc, jwtAuth or apiKey in ui.policies: ${reason}`)
 }

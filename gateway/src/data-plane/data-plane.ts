@@ -149,8 +149,8 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   })
   const grpc = createGrpcClient()
   const children = createChildProcesses({
-    // Programs must not receive the key that seals session ids.
-    environment: { ...env, SESSION_KEY: undefined },
+    // Programs must not receive the keys that seal session ids and cookies.
+    environment: { ...env, SESSION_KEY: undefined, OIDC_COOKIE_SECRET: undefined },
     guardian: options.guardian,
     maxChildren,
     closeGraceMs: childCloseGraceMs,
@@ -184,6 +184,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   const facts = {
     version,
     sessionKey: env['SESSION_KEY'],
+    loginSecrets: env['OIDC_COOKIE_SECRET'] || undefined,
     webhooks: webhookLimits(env),
     ui: createUi(options.api),
   }

@@ -28,6 +28,8 @@ export type CompileContext = {
    * own.
    */
   readonly sessionKey?: string | undefined
+  /** Secrets of login cookies, separated by commas: `OIDC_COOKIE_SECRET` of the environment. */
+  readonly loginSecrets?: string | undefined
   /** Random key of the process: seals values issued to clients if there is no session key. */
   readonly processKey: Uint8Array
   /** Starts the programs of stdio targets. */

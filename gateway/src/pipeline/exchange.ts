@@ -111,7 +111,7 @@ export type Facts = {
   readonly clock?: Clock | undefined
   readonly request: RequestFacts
   readonly source: SourceFacts
-  /** Validated claims; written by JWT authentication. */
+  /** Validated claims; written by JWT authentication and by `policies/oidc`. */
   jwt: ExactJsonObject | undefined
   /** Metadata of the virtual key, with its `id`; written by `policies/api-key`. */
   apiKey: JsonObject | undefined

@@ -3,6 +3,7 @@ import { createYieldPoint, type YieldPoint } from '../../lib/scheduling/yielding
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
 import type { Address, HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
+import { loginPaths } from '../../policies/oidc/paths.ts'
 import type { PolicyScope } from '../../policies/registry/scope.ts'
 import {
   carriesHttp,
@@ -117,19 +118,26 @@ function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
   return made
 }
 
-/** Metadata paths of an MCP endpoint, which its own matches do not cover. */
+/** Matches of a route, with the paths of its login and the metadata paths of an MCP endpoint. */
 function matchesOf(
   route: RouteConfig,
   { backends }: TrafficSections,
   { cached }: CompileContext,
 ): RouteMatch[] {
   const matches = cached(route, 'matches', () => (route.matches ?? []).map(routeMatchOf))
+  if (matches.length === 0) return matches
+  const { oidc } = route.policies ?? {}
+  const logins = oidc === undefined ? [] : Object.values(loginPaths(oidc)).map(exactMatch)
   if (route.policies?.mcpAuthentication === undefined || kindOfRoute(route, backends) !== 'mcp')
-    return matches
+    return [...matches, ...logins]
   const paths = matches.flatMap(({ path }) =>
     path.kind === 'regex' || path.value.startsWith('/.well-known/') ? [] : [path.value],
   )
-  return [...matches, ...paths.flatMap((path) => documentPaths(path).map(prefixMatch))]
+  return [...matches, ...logins, ...paths.flatMap((path) => documentPaths(path).map(prefixMatch))]
+}
+
+function exactMatch(value: string): RouteMatch {
+  return { path: { kind: 'exact', value }, method: undefined, headers: [], query: [] }
 }
 
 function prefixMatch(value: string): RouteMatch {

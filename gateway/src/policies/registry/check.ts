@@ -10,6 +10,7 @@ import { checkHeaderModifier } from '../header-modifier.ts'
 import { checkJwtAuth } from '../jwt-auth.ts'
 import { checkMcpAuthentication } from '../mcp-authentication/check-config.ts'
 import { checkMcpAuthorization } from '../mcp-authorization.ts'
+import { checkOidc } from '../oidc/config.ts'
 import {
   checkGlobalBackend,
   checkGlobalRateLimit,
@@ -53,6 +54,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
   }
 
   if (config.cors) checkCors(config.cors, under('cors'))
+  if (config.oidc) checkOidc(config.oidc, under('oidc'))
   if (config.jwtAuth) checkJwtAuth(config.jwtAuth, under('jwtAuth'))
   if (config.mcpAuthentication) checkMcpAuthentication(config.mcpAuthentication, under('mcpAuthentication'))
   if (config.apiKey) checkApiKey(config.apiKey, under('apiKey'))

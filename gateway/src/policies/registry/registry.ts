@@ -6,6 +6,7 @@ import { anyHost, normaliseHostname } from '../../pipeline/routing/hostnames.ts'
 import { compileBudgets } from '../budgets/budgets.ts'
 import { compileOrigins } from '../cors.ts'
 import { allOfMcpAuthorizations, type McpAuthorization } from '../mcp-authorization.ts'
+import { withoutLoginCookies } from '../oidc/oidc.ts'
 import { compileOrigin } from '../origin.ts'
 import { compileKeyLimits, keyTokenCharges } from '../rate-limit/keys/key-limits.ts'
 import { compileRequestBody } from '../request-body.ts'
@@ -19,6 +20,7 @@ type StepName =
   | 'documents'
   | 'origin'
   | 'cors'
+  | 'oidc'
   | 'tokens'
   | 'apiKey'
   | 'authorization'
@@ -52,6 +54,11 @@ export const order: readonly Step[] = [
   {
     step: 'cors',
     because: 'a browser can read a refusal only if the reply has CORS headers; preflights have no credential',
+  },
+  {
+    step: 'oidc',
+    because:
+      'as tokens; it responds to a browser with a login, before a check that could only refuse. Its cookies are removed',
   },
   {
     step: 'tokens',
@@ -183,6 +190,8 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
       if (mostSpecific !== undefined) policies.push(mostSpecific)
       return
     }
+    case 'oidc':
+      return addLogins(policies, present(compiled, 'oidc').reverse())
     case 'tokens':
       return addChecks(policies, 'token', [
         ...present(compiled, 'mcpAuthentication').reverse(),
@@ -238,6 +247,11 @@ function readsBody({ bodyAuthorization, bodyLimits, globalBodyLimits }: ScopeSte
 /** Adds checks, the most specific first: its challenge and its identity take precedence. */
 function addChecks(policies: Policy[], name: string, checks: readonly AuthenticationCheck[]) {
   if (checks.length > 0) policies.push(compileAuthentication(name, checks))
+}
+
+/** Adds logins, the most specific first, and the removal of their cookies after the last one. */
+function addLogins(policies: Policy[], logins: readonly Policy[]) {
+  if (logins.length > 0) policies.push(...logins, withoutLoginCookies)
 }
 
 /** Returns the defined values of a step over all scopes. */

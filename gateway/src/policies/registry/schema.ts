@@ -9,6 +9,7 @@ import { requestHeaderModifierSchema, responseHeaderModifierSchema } from '../he
 import { jwtAuthSchema } from '../jwt-auth.ts'
 import { mcpAuthenticationSchema } from '../mcp-authentication/config.ts'
 import { mcpAuthorizationSchema } from '../mcp-authorization.ts'
+import { oidcSchema } from '../oidc/config.ts'
 import { globalRateLimitSchema } from '../rate-limit/global/config.ts'
 import { localRateLimitSchema } from '../rate-limit/local-config.ts'
 import { requestRedirectSchema } from '../url/redirect.ts'
@@ -17,6 +18,7 @@ import { urlRewriteSchema } from '../url/rewrite.ts'
 /** Policies of a gateway or listener, which apply to all of its routes. */
 export const gatewayPolicyFields = {
   cors: optional(corsSchema),
+  oidc: optional(oidcSchema),
   jwtAuth: optional(jwtAuthSchema),
   apiKey: optional(apiKeySchema),
   authorization: optional(authorizationSchema),

@@ -11,6 +11,7 @@ import { compileRequestHeaderModifier, compileResponseHeaderModifier } from '../
 import { compileJwtAuth } from '../jwt-auth.ts'
 import { compileMcpAuthentication } from '../mcp-authentication/mcp-authentication.ts'
 import { compileMcpAuthorization, type McpAuthorization } from '../mcp-authorization.ts'
+import { compileOidc } from '../oidc/oidc.ts'
 import { compileGlobalRateLimit } from '../rate-limit/global/global.ts'
 import { compileLocalRateLimit } from '../rate-limit/local.ts'
 import { isLlmOnly, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
@@ -32,6 +33,7 @@ export type PolicyScope = {
 export type ScopeSteps = {
   readonly documents: Policy | undefined
   readonly cors: Policy | undefined
+  readonly oidc: Policy | undefined
   readonly mcpAuthentication: AuthenticationCheck | undefined
   readonly jwtAuth: AuthenticationCheck | undefined
   readonly apiKey: AuthenticationCheck | undefined
@@ -91,7 +93,7 @@ function compileSteps(
   context: CompileContext,
   kind: TrafficKind,
 ): ScopeSteps {
-  const { cors, jwtAuth, mcpAuthentication, apiKey, mcpAuthorization } = policies
+  const { cors, oidc, jwtAuth, mcpAuthentication, apiKey, mcpAuthorization } = policies
   const { responseHeaderModifier, requestRedirect, directResponse } = policies
   const { requestHeaderModifier, urlRewrite } = policies
   const isLlm = kind === 'llm'
@@ -111,6 +113,7 @@ function compileSteps(
   return {
     documents: ofMcp?.discovery,
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
+    oidc: oidc && compileOidc(oidc, context),
     mcpAuthentication: ofMcp?.check,
     jwtAuth: jwtAuth && compileJwtAuth(jwtAuth, context),
     apiKey: apiKey && compileApiKey(apiKey, context, scope),

@@ -14,7 +14,9 @@ export function warnAboutPolicies(
 ): void {
   // All data planes compile the configuration; one of them warns.
   if (context.memory.plane !== 0) return
-  const hasTokens = scopes.some(({ policies }) => policies.jwtAuth ?? policies.mcpAuthentication)
+  const hasTokens = scopes.some(
+    ({ policies }) => policies.jwtAuth ?? policies.mcpAuthentication ?? policies.oidc,
+  )
   for (const scope of scopes) {
     context.cached(scope.policies, 'warnings of cors', () => warnAboutCors(scope, context))
     if (kind === 'llm')
@@ -54,7 +56,7 @@ function warnAboutTokens({ name: scope, policies }: PolicyScope, { log }: Compil
     if (!referencesVariable(source, 'jwt')) continue
     log.warn(
       { place: scope, path: formatPath(path) },
-      'expression reads jwt without jwtAuth or mcpAuthentication: it never has a value',
+      'expression reads jwt without jwtAuth, oidc or mcpAuthentication: it never has a value',
     )
   }
   return true
