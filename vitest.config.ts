@@ -4,8 +4,8 @@ import { defineConfig } from 'vitest/config'
 // Half of the work of starting a process is reading and compiling its source, and hundreds of them are started.
 const env = { NODE_COMPILE_CACHE: fileURLToPath(new URL('.cache/compile', import.meta.url)) }
 
-// Two projects: functions tested beside their source, and the real process over real sockets. `vitest run --project unit`
-// is the quick loop; `npm test` runs both.
+// Three projects: functions tested beside their source, the real process over real sockets, and its console in a real
+// browser. `vitest run --project unit` is the quick loop; `npm test` runs all of them.
 export default defineConfig({
   test: {
     projects: [
@@ -41,6 +41,20 @@ export default defineConfig({
           // go first, so that their load does not stretch waits either.
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          include: ['gateway/test/browser/**/*.test.ts'],
+          globalSetup: ['gateway/test/support/bundle.ts', 'gateway/test/support/browser/chromium.ts'],
+          env,
+          // Pages load in tenths of a second; a busy machine takes much longer.
+          testTimeout: 90_000,
+          hookTimeout: 60_000,
+          // A browser has several processes, beside those of the gateway.
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -17,6 +17,7 @@ const tasks = {
   soak: ['node', 'scripts/soak.ts'],
   format: ['biome', 'check', '--write', '.'],
   docs: ['node', 'scripts/generate-docs.ts'],
+  ui: ['node', 'scripts/build-ui.ts'],
 }
 
 /**

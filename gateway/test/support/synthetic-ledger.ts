@@ -7,31 +7,44 @@ const dayMs = 86_400_000
 export const lastTime = Date.UTC(2026, 10, 1)
 export const firstTime = lastTime - 30 * dayMs
 
-/** Combinations of dimensions for each hour and each day. */
-const hourGroups = 100
-const dayGroups = 500
-const sumDays = 365
+/** Size of the sums: combinations of dimensions for each hour and each day, and days. */
+type SumSize = { readonly hourGroups: number; readonly dayGroups: number; readonly days: number }
+
+const yearOfSums: SumSize = { hourGroups: 100, dayGroups: 500, days: 365 }
 
 type Kind = 'sqlite' | 'postgres'
 
+export type FillOptions = {
+  /** End of the rows and of the sums; default `lastTime`. */
+  readonly endTime?: number
+  readonly sums?: SumSize
+}
+
 /** Statements that insert requests of 30 days, and sums of a year. Values depend on the number of a row. */
-export function fillSql(kind: Kind, rows: number): readonly string[] {
+export function fillSql(kind: Kind, rows: number, options: FillOptions = {}): readonly string[] {
+  const { endTime = lastTime, sums = yearOfSums } = options
   const chunk = 1_000_000
   const requests: string[] = []
   for (let start = 0; start < rows; start += chunk)
-    requests.push(insertRequests(kind, { start, end: Math.min(rows, start + chunk), rows }))
+    requests.push(insertRequests(kind, { start, end: Math.min(rows, start + chunk), rows, endTime }))
+  const { hourGroups, dayGroups, days } = sums
   return [
     ...requests,
-    insertSums(kind, 'hours', { unitMs: 3_600_000, groups: hourGroups }),
-    insertSums(kind, 'days', { unitMs: dayMs, groups: dayGroups }),
+    insertSums(kind, 'hours', { unitMs: 3_600_000, groups: hourGroups, days, endTime }),
+    insertSums(kind, 'days', { unitMs: dayMs, groups: dayGroups, days, endTime }),
   ]
 }
 
-type Range = { readonly start: number; readonly end: number; readonly rows: number }
+type Range = {
+  readonly start: number
+  readonly end: number
+  readonly rows: number
+  readonly endTime: number
+}
 
-function insertRequests(kind: Kind, { start, end, rows }: Range): string {
+function insertRequests(kind: Kind, { start, end, rows, endTime }: Range): string {
   const stepMs = (lastTime - firstTime) / rows
-  const completed = `${firstTime} + cast(floor(x * ${stepMs}) as bigint)`
+  const completed = `${endTime - (lastTime - firstTime)} + cast(floor(x * ${stepMs}) as bigint)`
   const isMcp = 'x % 20 = 0'
   const llm = (value: string) => `case when ${isMcp} then null else ${value} end`
   const mcp = (value: string) => `case when ${isMcp} then ${value} end`
@@ -84,11 +97,16 @@ function insertRequests(kind: Kind, { start, end, rows }: Range): string {
   return `insert into tollgate_requests (${columns}) select ${values.join(', ')} from ${series(kind, start, end)}`
 }
 
-type Sums = { readonly unitMs: number; readonly groups: number }
+type Sums = {
+  readonly unitMs: number
+  readonly groups: number
+  readonly days: number
+  readonly endTime: number
+}
 
-function insertSums(kind: Kind, table: 'hours' | 'days', { unitMs, groups }: Sums): string {
-  const periods = (sumDays * dayMs) / unitMs
-  const first = lastTime - sumDays * dayMs
+function insertSums(kind: Kind, table: 'hours' | 'days', { unitMs, groups, days, endTime }: Sums): string {
+  const periods = (days * dayMs) / unitMs
+  const first = Math.floor(endTime / unitMs) * unitMs - days * dayMs
   const dimensions: Readonly<Record<string, string>> = {
     kind: "'llm'",
     key_id: `'key-' || (x * 7919 % ${groups * 2})`,

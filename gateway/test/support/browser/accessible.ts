@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Rules of WCAG 2.2, levels A and AA. */
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+
+/** Fails if axe finds a violation in the light or the dark theme. */
+export async function expectAccessible(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await settled(page)
+    expect({ colorScheme, violations: await violationsOf(page) }).toEqual({ colorScheme, violations: [] })
+  }
+}
+
+/** Resolves after the frame of a new theme and its transitions, except endless animations. */
+async function settled(page: Page): Promise<void> {
+  await page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))).then(() =>
+    Promise.allSettled(document.getAnimations()
+      .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity)
+      .map(({ finished }) => finished)))`)
+}
+
+/** Violations as lines: rule, element, fix. */
+async function violationsOf(page: Page): Promise<string[]> {
+  // In a world of its own, which the content security policy of the page does not bind.
+  const session = await page.context().newCDPSession(page)
+  try {
+    const { frameTree } = await session.send('Page.getFrameTree')
+    const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', {
+      frameId: frameTree.frame.id,
+    })
+    const expression = `${source};axe.run(document, ${JSON.stringify({ runOnly: tags })}).then(
+      ({ violations }) => violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ': ' + failureSummary)))`
+    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+      contextId,
+      expression,
+      awaitPromise: true,
+      returnByValue: true,
+    })
+    if (exceptionDetails !== undefined)
+      throw new Error(exceptionDetails.exception?.description ?? 'axe failed')
+    return result.value
+  } finally {
+    await session.detach()
+  }
+}

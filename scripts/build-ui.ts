@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+
+// `npm run ui`: builds the console into ui/dist, where a gateway that runs from the source reads it.
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Folder that a gateway in a checkout serves. */
+export const checkoutFolder = join(root, 'ui/dist')
+
+/** Sources of the console, and the versions of its packages. */
+const sources = [
+  'ui/src',
+  'ui/public',
+  'ui/index.html',
+  'ui/package.json',
+  'ui/vite.config.ts',
+  'package-lock.json',
+]
+
+/** Smaller files gain nothing. */
+const minCompressedBytes = 512
+
+/** Content that is compressed already stays as it is. */
+const compressible = /\.(?:css|html|js|json|map|svg|txt|webmanifest)$/
+
+/** Whether a folder has a build that is newer than the sources. */
+export function isCurrent(folder: string): boolean {
+  const built = statSync(join(folder, 'index.html'), { throwIfNoEntry: false })
+  return built !== undefined && sources.every((source) => newest(join(root, source)) <= built.mtimeMs)
+}
+
+function newest(path: string): number {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return 0
+  if (!found.isDirectory()) return found.mtimeMs
+  return Math.max(found.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))))
+}
+
+/** Builds the console into a folder, with compressed copies. Returns the paths of its modules. */
+export async function buildUi(folder: string): Promise<string[]> {
+  // Loaded on demand: the bundler takes longer to load than a check of the times of files.
+  const { build } = await import('vite')
+  const modules = new Set<string>()
+  rmSync(folder, { recursive: true, force: true })
+  await build({
+    configFile: join(root, 'ui/vite.config.ts'),
+    root: join(root, 'ui'),
+    logLevel: 'warn',
+    build: { outDir: folder, emptyOutDir: true },
+    plugins: [
+      {
+        name: 'modules',
+        generateBundle() {
+          for (const id of this.getModuleIds()) modules.add(id)
+        },
+      },
+    ],
+  })
+  compress(folder)
+  return [...modules]
+}
+
+function compress(folder: string): void {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    // The page differs in each reply.
+    if (!entry.isFile() || entry.name === 'index.html' || !compressible.test(entry.name)) continue
+    const content = readFileSync(path)
+    if (content.length < minCompressedBytes) continue
+    writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
+    const params = {
+      [constants.BROTLI_PARAM_QUALITY]: 11,
+      [constants.BROTLI_PARAM_SIZE_HINT]: content.length,
+    }
+    writeFileSync(`${path}.br`, brotliCompressSync(content, { params }))
+  }
+}
+
+/** Builds the console for a gateway in the checkout, unless that build is current. */
+export async function ensureUi(): Promise<void> {
+  if (isCurrent(checkoutFolder)) return
+  process.stderr.write('Building the console (once) ...\n')
+  await buildUi(checkoutFolder)
+}
+
+if (import.meta.main) await ensureUi()
