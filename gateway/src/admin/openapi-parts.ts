@@ -3,6 +3,8 @@ import { budgetsOpenApi } from './budgets.ts'
 import { celOpenApi } from './cel/openapi.ts'
 import { costsOpenApi } from './costs/openapi.ts'
 import { forwardOpenApi } from './forward/forward.ts'
+import { guardsTestOpenApi } from './inspection/guards-test.ts'
+import { routesExplainOpenApi } from './inspection/routes-explain.ts'
 import { keysOpenApi } from './keys/openapi.ts'
 import { limitsOpenApi } from './limits.ts'
 import { logsOpenApi } from './logs/openapi.ts'
@@ -17,6 +19,8 @@ export const openApiParts: readonly OpenApiPart[] = [
   whoamiOpenApi,
   keysOpenApi,
   celOpenApi,
+  guardsTestOpenApi,
+  routesExplainOpenApi,
   limitsOpenApi,
   budgetsOpenApi,
   logsOpenApi,

@@ -3,6 +3,8 @@ import { createAdminApi } from '../admin/api.ts'
 import { budgetEndpoints } from '../admin/budgets.ts'
 import { celEndpoints } from '../admin/cel/cel.ts'
 import { costsEndpoint } from '../admin/costs/costs.ts'
+import { guardsTestEndpoint } from '../admin/inspection/guards-test.ts'
+import { routesExplainEndpoint } from '../admin/inspection/routes-explain.ts'
 import { keyEndpoints } from '../admin/keys/keys.ts'
 import { limitsEndpoint } from '../admin/limits.ts'
 import { openApiParts } from '../admin/openapi-parts.ts'
@@ -14,6 +16,7 @@ import { rereadConfigFile } from '../config/load/config-file.ts'
 import type { Environment } from '../config/load/environment.ts'
 import { writeFileAtomically } from '../config/load/write-file.ts'
 import { type Config, configJsonSchema } from '../config/schema.ts'
+import { trafficSections } from '../config/traffic/sections.ts'
 import type { DataPlane } from '../data-plane/data-plane.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -69,11 +72,12 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
   const resources = await openConfigResources(options, revisionKey)
   const workQueue = createWorkQueue(clock)
   const yieldPoint = createYieldPoint(clock)
+  const expand = createExpand(settings.storage?.allowedEnv ?? [], env)
   const configApi = createConfigApi({
     workQueue,
     resources,
     allowances: settings.storage ?? {},
-    expand: createExpand(settings.storage?.allowedEnv ?? [], env),
+    expand,
     status: () => live.status,
     ledger: () => options.ledger?.status(),
     schema: configJsonSchema(),
@@ -107,6 +111,14 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
       ...logApi.endpoints,
       ...celEndpoints({ queries: logApi.queries, clock }),
       ...consoleApi.endpoints,
+      routesExplainEndpoint(dataPlane.explainRequest),
+      guardsTestEndpoint({
+        test: dataPlane.testGuards,
+        resources,
+        allowances: settings.storage ?? {},
+        expand,
+        backends: () => trafficSections(live.config ?? {}).backends,
+      }),
     ],
     next: configApi,
     workQueue,

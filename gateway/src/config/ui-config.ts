@@ -38,6 +38,8 @@ export const uiPaths: readonly string[] = [
   '/api/forward',
   '/api/cel',
   '/api/state',
+  '/api/guards',
+  '/api/routes',
 ]
 
 /** Paths of a configuration: also those of its login. */

@@ -3,6 +3,12 @@ import { type ApiHandler, createUi } from '../admin/admin.ts'
 import type { CostPage, CostQuery } from '../backends/llm/catalog/price-list.ts'
 import { type BudgetRequest, readBudgetsOf } from '../config/budget-snapshot.ts'
 import { readCostsOf } from '../config/cost-snapshot.ts'
+import {
+  type ExplainedRequest,
+  explainRequest,
+  type RequestExplanation,
+} from '../config/inspection/explain-request.ts'
+import { type GuardTest, type GuardTestResult, testGuards } from '../config/inspection/test-guards.ts'
 import { readLimitsOf } from '../config/limit-snapshot.ts'
 import { createCompileCache } from '../config/live/compile-cache.ts'
 import { createLiveListeners, type LiveListeners } from '../config/live/listeners.ts'
@@ -96,6 +102,10 @@ export type DataPlane = {
   budgets(request: BudgetRequest): Promise<BudgetPage>
   /** A page of the prices of the active configuration. */
   costs(query: CostQuery): Promise<CostPage>
+  /** Explains the route of a request that a client could send. */
+  explainRequest(request: ExplainedRequest): Promise<RequestExplanation>
+  /** Runs guards on texts. Sent guards must be valid; their destinations are those of the config API. */
+  testGuards(test: GuardTest): Promise<GuardTestResult>
   /** Expects reports on budgets from the database, which are unknown until then. */
   expectBudgets(): Promise<void>
   /** Applies the totals of budgets in the database. */
@@ -206,6 +216,17 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     budgets: (request) => readBudgetsOf(activation.config, context, request),
     async costs(query) {
       return readCostsOf(activation.config, context, query)
+    },
+    async explainRequest(request) {
+      const { config = {} } = activation
+      return explainRequest(request, config, (port) => {
+        const key = listeners.addresses().find((address) => address.endsWith(`:${port}`))
+        return key === undefined ? undefined : listeners.find(key)
+      })
+    },
+    testGuards(test) {
+      if (test.guards !== undefined) provenance.markApi(test.guards)
+      return testGuards(test, { config: activation.config ?? {}, context, limits: facts.webhooks })
     },
     async expectBudgets() {
       await options.memory.bind()

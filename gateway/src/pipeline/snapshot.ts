@@ -5,7 +5,7 @@ import type { RouteMeter } from '../telemetry/metrics/routes.ts'
 import type { ClientReader } from './client-address.ts'
 import type { ErrorFormat, MatchedRoute, RequestFacts, RouteProperties } from './exchange.ts'
 import type { Backend, Policy } from './policy.ts'
-import type { RouteCandidate } from './routing/explain-route.ts'
+import type { ExplanationLimits, RouteCandidate } from './routing/explain-route.ts'
 
 /** A compiled route: its policies in order, and its backend. */
 export type Route = RouteProperties & {
@@ -38,7 +38,7 @@ export type HttpListener = Address & {
   /** The route of a request, or undefined for 404. */
   match(request: RequestFacts, connection: Connection): MatchedRoute<Route> | undefined
   /** The listener of the host of a request, and the routes that could receive the request. */
-  explain?(request: RequestFacts): RoutingExplanation
+  explain?(request: RequestFacts, limits?: ExplanationLimits): RoutingExplanation
   /** Resolves the client through trusted proxies; undefined treats the peer as the client. */
   readonly clients?: ClientReader | undefined
 }

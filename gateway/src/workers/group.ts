@@ -1,6 +1,8 @@
 import { MessageChannel } from 'node:worker_threads'
 import type { CostPage } from '../backends/llm/catalog/price-list.ts'
 import { ConfigRejected } from '../config/config-rejected.ts'
+import type { RequestExplanation } from '../config/inspection/explain-request.ts'
+import type { GuardTestResult } from '../config/inspection/test-guards.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import { createProvenance } from '../config/load/provenance.ts'
 import type { Config } from '../config/schema.ts'
@@ -192,6 +194,8 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
             >,
         ),
       ),
+    explainRequest: async (request) => (await callOne('explainRequest', request)) as RequestExplanation,
+    testGuards: async (test) => (await callOne('testGuards', test)) as GuardTestResult,
     async expectBudgets() {
       await callOne('expectBudgets', undefined)
     },

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads'
 import type { CostQuery } from '../backends/llm/catalog/price-list.ts'
 import type { BudgetRequest } from '../config/budget-snapshot.ts'
+import type { ExplainedRequest } from '../config/inspection/explain-request.ts'
+import type { GuardTest } from '../config/inspection/test-guards.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import type { Config } from '../config/schema.ts'
 import { createDataPlane, type DataPlane } from '../data-plane/data-plane.ts'
@@ -48,6 +50,8 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     limits: () => dataPlane.limits(),
     budgets: (request: BudgetRequest) => dataPlane.budgets(request),
     costs: (query: CostQuery) => dataPlane.costs(query),
+    explainRequest: (request: ExplainedRequest) => dataPlane.explainRequest(request),
+    testGuards: (test: GuardTest) => dataPlane.testGuards(test),
     expectBudgets: () => dataPlane.expectBudgets(),
     reportBudgets: (report: BudgetReport) => dataPlane.reportBudgets(report),
     metrics: () => metrics.dump(),

@@ -115,13 +115,13 @@ type ListenerRoutes = { find: FindRoute<Route>; table: RouteTable<Route> }
 type CompiledListener = ListenerRoutes & { plan: ListenerPlan; identity: TlsIdentity | undefined }
 
 function explainer(compiled: readonly CompiledListener[]): NonNullable<HttpListener['explain']> {
-  return (request) => {
+  return (request, limits) => {
     const listenerOf = compileListenerTable(
       compiled.map((target) => ({ hostname: target.plan.hostname, target })),
     )
     const listener = listenerOf(request.host)
     if (listener === undefined) return { listener: undefined, candidates: [] }
-    return { listener: listener.plan.place, candidates: explainRoute(listener.table, request) }
+    return { listener: listener.plan.place, candidates: explainRoute(listener.table, request, limits) }
   }
 }
 
