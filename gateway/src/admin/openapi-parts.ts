@@ -8,6 +8,7 @@ import { routesExplainOpenApi } from './inspection/routes-explain.ts'
 import { keysOpenApi } from './keys/openapi.ts'
 import { limitsOpenApi } from './limits.ts'
 import { logsOpenApi } from './logs/openapi.ts'
+import { mcpOpenApi } from './mcp/mcp.ts'
 import { requestsOpenApi } from './requests.ts'
 import { liveOpenApi } from './state/live.ts'
 import { stateOpenApi } from './state/state.ts'
@@ -30,4 +31,5 @@ export const openApiParts: readonly OpenApiPart[] = [
   forwardOpenApi,
   stateOpenApi,
   liveOpenApi,
+  mcpOpenApi,
 ]

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { AdminEndpoint } from '../admin/api.ts'
 import { forwardEndpoints } from '../admin/forward/forward.ts'
+import { mcpEndpoints } from '../admin/mcp/mcp.ts'
 import { createLiveFeed } from '../admin/state/live.ts'
 import { stateEndpoint } from '../admin/state/state.ts'
 import type { ConfigVersions } from '../config/live/config-versions.ts'
@@ -42,7 +43,12 @@ export function createConsoleApi(options: ConsoleApiOptions): ConsoleApi {
     replicas: async () => [{ id, self: true, startedAt: new Date(startedAt).toISOString() }],
   })
   return {
-    endpoints: [...forwardEndpoints({ config: () => live.config, send: client.send }), state, feed.endpoint],
+    endpoints: [
+      ...forwardEndpoints({ config: () => live.config, send: client.send }),
+      ...mcpEndpoints(dataPlane.inspectMcp),
+      state,
+      feed.endpoint,
+    ],
     async close() {
       feed.close()
       await client.close()

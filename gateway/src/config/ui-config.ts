@@ -40,6 +40,7 @@ export const uiPaths: readonly string[] = [
   '/api/state',
   '/api/guards',
   '/api/routes',
+  '/api/mcp',
 ]
 
 /** Paths of a configuration: also those of its login. */

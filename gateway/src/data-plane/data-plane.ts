@@ -15,6 +15,7 @@ import { createLiveListeners, type LiveListeners } from '../config/live/listener
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import type { Environment } from '../config/load/environment.ts'
 import { createProvenance } from '../config/load/provenance.ts'
+import { inspectMcp, type McpAnswer, type McpQuestion } from '../config/mcp-inspection.ts'
 import { admissionLimitsOf, upstreamLimitsOf } from '../config/process-limits.ts'
 import type { Config } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml/yaml.ts'
@@ -110,6 +111,8 @@ export type DataPlane = {
   expectBudgets(): Promise<void>
   /** Applies the totals of budgets in the database. */
   reportBudgets(report: BudgetReport): Promise<void>
+  /** Opens sessions at MCP targets for their lists, and evaluates rules on them. */
+  inspectMcp(question: McpQuestion): Promise<McpAnswer>
   /** Figures and failures of each data plane; undefined for one that does not respond. */
   observe(): Promise<readonly (PlaneObservation | undefined)[]>
   /** Open addresses, as `host:port`. */
@@ -236,6 +239,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
       await options.memory.bind()
       applyBudgetReport(accounts, report, clock)
     },
+    inspectMcp: (question) => inspectMcp(activation.config, context, question, version),
     async observe() {
       const { live, conditions, activeRequests } = metrics
       const connections = listeners.connections()

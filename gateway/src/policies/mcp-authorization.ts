@@ -66,6 +66,29 @@ export type McpAuthorization = {
   permits(exchange: Exchange, item: McpItem, at: 'list' | 'call'): boolean
   /** Whether the client may use a method, regardless of its item. */
   permitsMethod(exchange: Exchange, method: string): boolean
+  /** Decides on an item of a list, and names the rule that decides. */
+  explain(facts: Facts, item: McpItem): ItemDecision
+}
+
+/** Decision on an item of a list. */
+export type ItemDecision = {
+  readonly visible: boolean
+  /** Undefined if no rule decides: there are none, or none allows. */
+  readonly rule?: DecidingRule | undefined
+}
+
+export type DecidingRule = {
+  /** Scope of the rules: `mcpAuthorization`, or with the name of a gateway. */
+  readonly rules: string
+  /** Index in the list of rules. */
+  readonly index: number
+  readonly kind: RuleKind
+  readonly expression: string
+  /** Absent if the evaluation failed. */
+  readonly result?: boolean
+  readonly error?: string
+  /** The rule reads arguments: each call decides. */
+  readonly readsArguments?: true
 }
 
 /** Denial reason: a rule, or that no allow rule is true. */
@@ -99,7 +122,8 @@ export function compileMcpAuthorization(
       readsMethod,
     }
   })
-  if (rules.length === 0) return { permits: () => true, permitsMethod: () => true }
+  if (rules.length === 0)
+    return { permits: () => true, permitsMethod: () => true, explain: () => ({ visible: true }) }
   const noneAllows = reason('no allow rule holds')
   const decide = compileDecision(rules, noneAllows, holds)
   const ofMethods = methodDecision(rules, noneAllows)
@@ -124,6 +148,20 @@ export function compileMcpAuthorization(
         })
       }
       return permitted
+    },
+    explain(facts, item) {
+      const input = listedVariables(facts, item)
+      const decisive: { rule?: Rule } = {}
+      const denial = compileDecision(rules, noneAllows, (rule, scope: RuleInput, otherwise) => {
+        const value = holds(rule, scope, otherwise)
+        const decides = rule.kind === 'require' ? !value : value
+        if (decides) decisive.rule ??= rule
+        return value
+      })(input)
+      const { rule } = decisive
+      const visible = denial === undefined
+      if (rule === undefined) return { visible }
+      return { visible, rule: { rules: label, index: rules.indexOf(rule), ...explainRule(rule, input) } }
     },
   }
 
@@ -153,6 +191,26 @@ export function allOfMcpAuthorizations(all: readonly McpAuthorization[]): McpAut
   return {
     permits: (exchange, item, at) => all.every((rules) => rules.permits(exchange, item, at)),
     permitsMethod: (exchange, method) => all.every((rules) => rules.permitsMethod(exchange, method)),
+    explain(facts, item) {
+      const decisions = all.map((rules) => rules.explain(facts, item))
+      const [first = { visible: true }] = decisions
+      return decisions.find(({ visible }) => !visible) ?? decisions.find(({ rule }) => rule) ?? first
+    },
+  }
+}
+
+/** Evaluates a rule again, for its result or error. */
+function explainRule(rule: Rule, { variables, probe }: RuleInput): Omit<DecidingRule, 'rules' | 'index'> {
+  const { kind, program } = rule
+  if (probe !== undefined) probe.touched = false
+  const [described] = explainRules([rule], variables)
+  const { value, error } = described ?? {}
+  return {
+    kind,
+    expression: program.source,
+    ...(typeof value === 'boolean' && probe?.touched !== true && { result: value }),
+    ...(typeof error === 'string' && probe?.touched !== true && { error }),
+    ...(probe?.touched === true && { readsArguments: true }),
   }
 }
 

@@ -5,6 +5,7 @@ import type { RequestExplanation } from '../config/inspection/explain-request.ts
 import type { GuardTestResult } from '../config/inspection/test-guards.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import { createProvenance } from '../config/load/provenance.ts'
+import type { McpAnswer } from '../config/mcp-inspection.ts'
 import type { Config } from '../config/schema.ts'
 import type { LedgerLines } from '../ledger/sender.ts'
 import { releaseFailedPlane } from '../lib/planes/failed-plane.ts'
@@ -185,6 +186,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
     },
     budgets: async (request) => (await callOne('budgets', request)) as BudgetPage,
     costs: async (query) => (await callOne('costs', query)) as CostPage,
+    inspectMcp: async (question) => (await callOne('inspectMcp', question)) as McpAnswer,
     observe: () =>
       Promise.all(
         planes.map(

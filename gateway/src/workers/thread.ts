@@ -5,6 +5,7 @@ import type { BudgetRequest } from '../config/budget-snapshot.ts'
 import type { ExplainedRequest } from '../config/inspection/explain-request.ts'
 import type { GuardTest } from '../config/inspection/test-guards.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
+import type { McpQuestion } from '../config/mcp-inspection.ts'
 import type { Config } from '../config/schema.ts'
 import { createDataPlane, type DataPlane } from '../data-plane/data-plane.ts'
 import { openServer } from '../data-plane/open-server.ts'
@@ -55,6 +56,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     expectBudgets: () => dataPlane.expectBudgets(),
     reportBudgets: (report: BudgetReport) => dataPlane.reportBudgets(report),
     metrics: () => metrics.dump(),
+    inspectMcp: (question: McpQuestion) => dataPlane.inspectMcp(question),
     observe: async () => (await dataPlane.observe())[0],
     announceDrain: () => dataPlane.announceDrain(),
     drain: () => dataPlane.drain(),

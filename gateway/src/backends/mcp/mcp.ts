@@ -14,6 +14,7 @@ import type { McpRules } from './endpoint/call-context.ts'
 import { createEndpoint } from './endpoint/endpoint.ts'
 import { refuseMcp } from './endpoint/error-responses.ts'
 import { federate } from './federation/federation.ts'
+import type { TargetFailure } from './message/message.ts'
 import { createSessionHub, type SessionLinks } from './planes/session-links.ts'
 import {
   createProgramSlots,
@@ -92,15 +93,12 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
   const slots = context.retained('mcp-admission/sessions', () =>
     createSessionSlots(limits, meterOf, context.memory),
   )
-  const programs = context.retained('mcp-admission/programs', () =>
-    createProgramSlots(limits, meterOf, context.memory),
-  )
-  const hub = context.retained('mcp-session-hub', () => ({ links: createSessionHub(context.peers) }))
+  const hub = sessionHub(context)
   const sessions = context.retained(`${scope}/sessions`, () =>
     retainSessions(context, { ...options, slots, links: hub.links?.join(scope) }, scope),
   )
   const { prefixMode = 'conditional', failureMode, targets } = config
-  const resolved = targets.map((target) => ({ target, server: serverOf(target, options) }))
+  const resolved = resolveTargets(config, options)
   const node = cacheNode(
     targets,
     resolved.map(({ server }) => server),
@@ -109,15 +107,13 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
   const initializeTimeoutMs = milliseconds(config.initializeTimeout) ?? defaultInitializeTimeoutMs
   const settings = `${prefixMode} ${failureMode} ${initializeTimeoutMs}`
   const federation = context.cached(node, `${scope}/federation ${settings}`, () =>
-    federate(
-      resolved.map(({ target, server }) =>
-        context.cached(cacheNode(target, [server], context), 'mcp/target', () => ({
-          ...compileServedTarget(target, server, { ...context, programs }),
-          signature: hub.links && digestOf(target),
-        })),
-      ),
-      { prefixMode, failOpen: failureMode === 'failOpen', version, initializeTimeoutMs },
-    ),
+    federate(compileResolved(resolved, context, limits), {
+      prefixMode,
+      failOpen: failureMode === 'failOpen',
+      version,
+      initializeTimeoutMs,
+      onInitialized: failureReporter(context),
+    }),
   )
   const backend = federation
     ? createEndpoint({
@@ -134,6 +130,71 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
       })
     : refuseAll
   return { backend, stop: () => sessions.stop() }
+}
+
+/** Reports targets that fail new sessions, until a session starts or failures end. */
+function failureReporter({ clock, metrics: { conditions } }: CompileContext) {
+  const failures = new Map<string, number>()
+  return (target: string, failure: TargetFailure | undefined): void => {
+    if (failure === undefined) {
+      failures.delete(target)
+      return
+    }
+    // Refusals are decisions of the gateway or the server.
+    if (failure.kind !== 'error' && failure.kind !== 'ended') return
+    failures.set(target, clock.monotonic())
+    conditions.report({
+      kind: 'mcpTarget',
+      subject: target,
+      message: failure.kind === 'error' ? failure.error.message : failure.reason,
+      isPresent: () => clock.monotonic() - (failures.get(target) ?? Number.NEGATIVE_INFINITY) < failingMs,
+    })
+  }
+}
+
+/** Time after its last failure for which a target counts as failing. */
+const failingMs = 300_000
+
+/**
+ * The targets of an endpoint, without rules: the same objects that its traffic uses, as long as their
+ * configuration is active.
+ */
+export function compileTargets(
+  config: McpBackendConfig,
+  context: CompileContext,
+  options: Pick<McpOptions, 'limits' | 'destination' | 'endpoints'>,
+): Target[] {
+  return compileResolved(resolveTargets(config, options), context, options.limits ?? defaultMcpLimits)
+}
+
+type Resolved = { readonly target: TargetConfig; readonly server: Server | undefined }
+
+function resolveTargets(
+  { targets }: McpBackendConfig,
+  options: Pick<McpOptions, 'destination' | 'endpoints'>,
+): Resolved[] {
+  return targets.map((target) => ({ target, server: serverOf(target, options) }))
+}
+
+function compileResolved(
+  resolved: readonly Resolved[],
+  context: CompileContext,
+  limits: McpLimits,
+): Target[] {
+  const programs = context.retained('mcp-admission/programs', () =>
+    createProgramSlots(limits, context.metrics.admission, context.memory),
+  )
+  const hub = sessionHub(context)
+  return resolved.map(({ target, server }) =>
+    context.cached(cacheNode(target, [server], context), 'mcp/target', () => ({
+      ...compileServedTarget(target, server, { ...context, programs }),
+      signature: hub.links && digestOf(target),
+    })),
+  )
+}
+
+function sessionHub(context: CompileContext) {
+  return context.retained('mcp-session-hub', () => ({ links: createSessionHub(context.peers) }))
 }
 
 function refuseAll(exchange: Exchange): Reply {
@@ -164,7 +225,7 @@ type Server = Destination | EndpointServers
 
 function serverOf(
   { name, mcp, sse, openapi }: TargetConfig,
-  { destination: find, endpoints }: McpOptions,
+  { destination: find, endpoints }: Pick<McpOptions, 'destination' | 'endpoints'>,
 ): Server | undefined {
   const reference = (mcp ?? sse ?? openapi)?.backend
   if (reference === undefined) return undefined

@@ -137,7 +137,7 @@ function compileSteps(
 }
 
 /** Label of item rules. Those of the `mcp` section omit its name. */
-function labelOfItemRules(scope: string): string {
+export function labelOfItemRules(scope: string): string {
   return scope === 'mcp' ? 'mcpAuthorization' : `${scope} mcpAuthorization`
 }
 

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../../lib/json/json.ts'
+import type { TargetFailure } from '../message/message.ts'
 import { withPermissions } from '../permissions/permissions.ts'
 import { withRemoteSessions } from '../planes/remotable.ts'
 import { withInitializeLimit } from '../targets/initialize-limit.ts'
@@ -20,15 +21,21 @@ export type FederationOptions = {
   version: string
   /** Time limit of a target for the response to `initialize`. */
   initializeTimeoutMs: number
+  /** Receives the outcome of each `initialize`: undefined, or the failure. */
+  onInitialized?: ((target: string, failure: TargetFailure | undefined) => void) | undefined
 }
 
 /** Combines targets. A single target is used directly unless its names require a prefix. */
 export function federate(members: readonly Target[], options: FederationOptions): Federation | undefined {
   const [only] = members
   if (only === undefined) return undefined
-  const { prefixMode, failOpen, version, initializeTimeoutMs } = options
+  const { prefixMode, failOpen, version, initializeTimeoutMs, onInitialized } = options
   const guarded = members.map((member) =>
-    withInitializeLimit(withPermissions(withRecordedCalls(withRemoteSessions(member))), initializeTimeoutMs),
+    withInitializeLimit(
+      withPermissions(withRecordedCalls(withRemoteSessions(member))),
+      initializeTimeoutMs,
+      onInitialized && ((failure) => onInitialized(member.name, failure)),
+    ),
   )
   const multiplex = createMultiplex(guarded, { prefixed: prefixMode !== 'never', failOpen, version })
   const [guardedOnly] = guarded

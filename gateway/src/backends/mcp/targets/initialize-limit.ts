@@ -6,7 +6,11 @@ import type { Target, TargetSession } from './target.ts'
  * Limits the time of a target for the response to `initialize`, regardless of earlier messages. The failure
  * belongs to the target, so a federation with `failOpen` continues without it.
  */
-export function withInitializeLimit(target: Target, limitMs: number): Target {
+export function withInitializeLimit(
+  target: Target,
+  limitMs: number,
+  onOutcome: (failure: TargetFailure | undefined) => void = () => {},
+): Target {
   return {
     ...target,
     open: () => limited(target.open()),
@@ -21,7 +25,7 @@ export function withInitializeLimit(target: Target, limitMs: number): Target {
       ...session,
       request(message, context, sink) {
         if (message.value['method'] !== 'initialize') return session.request(message, context, sink)
-        const limit = limitSink(sink, message.value['id'])
+        const limit = limitSink(sink, message.value['id'], onOutcome)
         const timer = setTimeout(() => {
           limit.expire(initializeTimeout(target.name, limitMs))
           flow.cancel()
@@ -41,13 +45,16 @@ export function withInitializeLimit(target: Target, limitMs: number): Target {
   }
 }
 
-function limitSink(sink: MessageSink, id: unknown) {
+function limitSink(sink: MessageSink, id: unknown, onOutcome: (failure: TargetFailure | undefined) => void) {
   let expired = false
   let over = () => {}
   const guarded: MessageSink = {
     message(message, mark) {
       if (expired) return true
-      if (message.value['id'] === id && message.value['method'] === undefined) over()
+      if (message.value['id'] === id && message.value['method'] === undefined) {
+        over()
+        onOutcome(undefined)
+      }
       return sink.message(message, mark)
     },
     mark(mark) {
@@ -59,7 +66,9 @@ function limitSink(sink: MessageSink, id: unknown) {
     },
     fail(failure) {
       over()
-      if (!expired) sink.fail(failure)
+      if (expired) return
+      onOutcome(failure)
+      sink.fail(failure)
     },
   }
   return {
@@ -70,6 +79,7 @@ function limitSink(sink: MessageSink, id: unknown) {
     expire(failure: TargetFailure) {
       if (expired) return
       expired = true
+      onOutcome(failure)
       sink.fail(failure)
     },
   }
