@@ -20,12 +20,14 @@ export function budgetEndpoints(read: (request: BudgetRequest) => Promise<Budget
       path,
       methods: {
         GET: {
-          query: ['budget', 'value', 'limit', 'cursor'],
+          query: ['budget', 'value', 'apiKeyId', 'limit', 'cursor'],
           async respond({ query }): Promise<AdminResult> {
             const limit = readLimit(query.get('limit'), limits.list)
             if (limit.kind === 'refused') return limit
-            const [budget, value, cursor] = ['budget', 'value', 'cursor'].map((name) => query.get(name))
-            const page = await read({ kind: 'page', budget, value, limit: limit.value, cursor })
+            const [budget, value, apiKeyId, cursor] = ['budget', 'value', 'apiKeyId', 'cursor'].map((name) =>
+              query.get(name),
+            )
+            const page = await read({ kind: 'page', budget, value, apiKeyId, limit: limit.value, cursor })
             return { kind: 'json', value: page }
           },
         },
@@ -100,6 +102,7 @@ export const budgetsOpenApi: OpenApiPart = {
         parameters: [
           parameter('budget', 'Name of a budget.'),
           parameter('value', 'Value of the key expression.'),
+          parameter('apiKeyId', 'Id of the virtual key with the budget.'),
           ...pageParameters(limits.list),
         ],
         responses: responses({ type: 'object' }),

@@ -57,6 +57,9 @@ describe('the list of costs', () => {
 
   it('names the catalogs of the database, and those of the file after them', async () => {
     const replica = await startHybrid(createMemoryDatabase(systemClock).open(), systemClock, config)
+    expect((await costsOf(replica)).body).toMatchObject({
+      catalogs: [{ source: 'inline' }, { source: 'inline' }],
+    })
     const value = { base: price('3'), custom: price('4') }
     expect((await replica.call('PUT', '/modelCatalog', { resources: [{ value }] })).status).toBe(200)
     expect((await costsOf(replica)).body).toMatchObject({

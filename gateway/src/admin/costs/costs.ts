@@ -9,7 +9,7 @@ import type { AdminCall, AdminEndpoint, AdminResult } from '../api.ts'
 import { costQueryParameters } from './openapi.ts'
 
 export type CostsOptions = {
-  readonly resources: Pick<Resources, 'effective' | 'find'>
+  readonly resources: Pick<Resources, 'effective' | 'find' | 'status'>
   /** Reads a page of the prices of the active configuration. */
   read(query: CostQuery): Promise<CostPage>
 }
@@ -71,12 +71,12 @@ const sourceNames: readonly string[] = ['base', 'custom', 'file', 'inline']
  * Sources of the catalogs of the active configuration. Those of the database are before those of the file; in
  * file mode, `custom` is the last inline catalog.
  */
-function catalogSources({ effective, find }: CostsOptions['resources']): Sources {
+function catalogSources({ effective, find, status }: CostsOptions['resources']): Sources {
   const { config, file } = effective()
   const [all, own] = [catalogsOf(config), catalogsOf(file)]
   const stored = all.length - own.length
   const fields = stored > 0 ? storedFields(find) : []
-  const custom = stored > 0 || fields.length > 0 ? -1 : all.findLastIndex(isInline)
+  const custom = status().mode === 'hybrid' ? -1 : all.findLastIndex(isInline)
   return all.map((catalog, index): Sources[number] => {
     if (index < stored) return { source: fields[index] ?? 'base' }
     if (index === custom) return { source: 'custom' }

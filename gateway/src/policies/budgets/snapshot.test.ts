@@ -43,7 +43,13 @@ const ofKey: ConfiguredBudget = {
   key: undefined,
   apiKey: { id: 'k1', name: 'build' },
 }
-const query: BudgetQuery = { budget: undefined, value: undefined, limit: 100, cursor: undefined }
+const query: BudgetQuery = {
+  budget: undefined,
+  value: undefined,
+  apiKeyId: undefined,
+  limit: 100,
+  cursor: undefined,
+}
 
 function accountsWith(used: Record<string, number>) {
   const accounts = createKeyedAccounts(createLocalMemory(), 'test', 1_000)
@@ -96,6 +102,14 @@ describe('readBudgets', () => {
     const selected = { ...query, budget: 'team', value: 'red' }
     const { budgets } = await readBudgets(accounts, [team, all], { query: selected, now })
     expect(budgets.map(({ value }) => value)).toEqual(['red'])
+  })
+
+  it('selects by virtual key', async () => {
+    const { budgets } = await readBudgets(accountsWith({}), [all, ofKey], {
+      query: { ...query, apiKeyId: 'k1' },
+      now,
+    })
+    expect(budgets.map(({ budget }) => budget)).toEqual(['daily'])
   })
 })
 

@@ -34,6 +34,8 @@ export type BudgetQuery = {
   /** Name of the budget. */
   readonly budget: string | undefined
   readonly value: string | undefined
+  /** Id of the virtual key with the budget. */
+  readonly apiKeyId: string | undefined
   readonly limit: number
   readonly cursor: string | undefined
 }
@@ -100,6 +102,7 @@ export async function readBudgets(
     const { budget, value, order } = entry
     if (query.budget !== undefined && budget.rule.name !== query.budget) return
     if (query.value !== undefined && value !== query.value) return
+    if (query.apiKeyId !== undefined && budget.apiKey?.id !== query.apiKeyId) return
     if (after !== undefined && order <= after) return
     // One more than the page has, to find whether there is a next one.
     if (page.length > query.limit && order >= (page.at(-1)?.order ?? '')) return
