@@ -1,6 +1,7 @@
 import { ApiError, api } from '../api/client.ts'
 import { type ConfigRecord, fetchRecord, recordsPath } from '../api/resources.ts'
 import { isObject } from '../schema-form/model/value.ts'
+import { editableRecord } from './editable-value.ts'
 
 /** A value to store. Without `record` it is a new one. */
 export type Draft = {
@@ -43,7 +44,7 @@ export async function removeRecord(
 /** The record at an address; undefined if there is none. */
 export async function findRecord(kind: string, id: string): Promise<ConfigRecord<unknown> | undefined> {
   try {
-    return await fetchRecord<unknown>(kind, id)
+    return editableRecord(await fetchRecord<unknown>(kind, id))
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return undefined
     throw error

@@ -4,6 +4,7 @@ import type { ConfigRecord } from '../api/resources.ts'
 import { toast } from '../components/feedback/toasts.tsx'
 import { sameJson } from '../schema-form/model/value.ts'
 import { ConflictDialog } from './conflict-dialog.tsx'
+import { editableRecord } from './editable-value.ts'
 import { type Refusal, refusalOf } from './refusal.ts'
 import { RemoveDialog } from './remove-dialog.tsx'
 import { type Draft, findRecord, nameOf, putDraft, removeRecord, titleOf } from './requests.ts'
@@ -147,7 +148,7 @@ async function prepare(draft: Draft): Promise<Step | SaveOutcome> {
     const name = record === undefined ? (draft.name ?? nameOf(kind, value)) : undefined
     const taken = name === undefined ? undefined : await findRecord(kind, name)
     if (taken !== undefined) return takenName(String(name))
-    return { kind: 'review', draft, after: await putDraft(draft, { dryRun: true }) }
+    return { kind: 'review', draft, after: editableRecord(await putDraft(draft, { dryRun: true })) }
   })
 }
 

@@ -1,4 +1,3 @@
-import { Save as SaveIcon, Undo2 } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import type { ConfigRecord } from '../../api/resources.ts'
 import { Button } from '../../components/action/button.tsx'
@@ -7,11 +6,13 @@ import { Notice } from '../../components/feedback/notice.tsx'
 import { SkeletonLines } from '../../components/feedback/skeleton.tsx'
 import { Segmented } from '../../components/form/segmented.tsx'
 import { Card } from '../../components/layout/card.tsx'
+import { editableRecord, editableValue } from '../../save/editable-value.ts'
 import { type SaveOutcome, useSave } from '../../save/save.tsx'
+import { SaveBar } from '../../save/save-bar.tsx'
 import { UnsavedGuard } from '../../save/unsaved.tsx'
 import { useSchemaForm } from '../../schema-form/form-state.ts'
 import type { JsonSchema } from '../../schema-form/model/schema.ts'
-import { isObject, sameJson } from '../../schema-form/model/value.ts'
+import { sameJson } from '../../schema-form/model/value.ts'
 import { SchemaForm } from '../../schema-form/schema-form.tsx'
 import type { EditorParts } from './resource-editor.tsx'
 
@@ -161,52 +162,11 @@ function useLatestRecord(record: ConfigRecord<unknown> | undefined, form: Return
     setBase(record)
     if (!form.dirty) form.reset(editableValue(record))
   }, [mayAdopt, record, form])
-  return { base: base && withEditableValue(base), isStale: isStale && form.dirty, adopt }
-}
-
-/** The value without the id of a key, which the gateway adds and does not accept back. */
-function editableValue(record: ConfigRecord<unknown> | undefined): unknown {
-  if (record?.kind !== 'llm.apiKey' || !isObject(record.value)) return record?.value
-  const { metadata, ...rest } = record.value
-  if (!isObject(metadata)) return record.value
-  const { id: _, ...own } = metadata
-  return Object.keys(own).length === 0 ? rest : { ...rest, metadata: own }
-}
-
-function withEditableValue(record: ConfigRecord<unknown>): ConfigRecord<unknown> {
-  return { ...record, value: editableValue(record) }
+  return { base: base && editableRecord(base), isStale: isStale && form.dirty, adopt }
 }
 
 function focusFirstMistake(): void {
   requestAnimationFrame(() =>
     document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus({ preventScroll: false }),
-  )
-}
-
-function SaveBar({
-  dirty,
-  busy,
-  isNew,
-  onDiscard,
-}: {
-  dirty: boolean
-  busy: boolean
-  isNew: boolean
-  onDiscard: (() => void) | undefined
-}) {
-  return (
-    <div className="sticky bottom-0 z-10 -mx-4 flex flex-wrap items-center justify-end gap-2 border-t border-line bg-canvas px-4 py-3 sm:mx-0 sm:rounded-xl sm:border sm:bg-surface sm:shadow-card">
-      <span role="status" className="mr-auto text-xs text-ink-faint">
-        {isNew ? 'Not created yet' : dirty ? 'Unsaved changes' : 'No changes'}
-      </span>
-      {onDiscard && dirty && (
-        <Button tone="quiet" icon={Undo2} disabled={busy} onClick={onDiscard}>
-          Discard
-        </Button>
-      )}
-      <Button type="submit" tone="primary" icon={SaveIcon} busy={busy} disabled={!dirty}>
-        {isNew ? 'Review and create' : 'Review and save'}
-      </Button>
-    </div>
   )
 }
