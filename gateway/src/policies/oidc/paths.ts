@@ -41,7 +41,8 @@ export function checkCallbackPath(uri: string): string | undefined {
   if (username !== '' || password !== '') return 'must not contain a user'
   if (search !== '' || hash !== '' || /[?#]/.test(uri)) return 'must not have a query or a fragment'
   if (pathname === '/') return 'must have a path other than /'
-  if (!uri.endsWith(pathname) || /\/\/|\/$|%|\/\.{1,2}(?:\/|$)/.test(pathname))
+  const written = uri.replace(/^https?:\/\/[^/]*/i, '')
+  if (written !== pathname || /\/\/|\/$|%|\/\.{1,2}(?:\/|$)/.test(pathname))
     return 'must have a normalised path: without encoded characters, dot segments, double or trailing slashes'
   return undefined
 }
