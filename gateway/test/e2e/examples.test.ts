@@ -62,7 +62,8 @@ function environmentOf(file: string): Record<string, string> {
  * Certificates and keys must be files that match; a key of 32 bytes or any text suits the other variables.
  */
 function valueFor(name: string): string {
-  if (name.endsWith('_ENCRYPTION_KEY') || name === 'SESSION_KEY') return '0'.repeat(64)
+  if (name.endsWith('_ENCRYPTION_KEY') || name === 'SESSION_KEY' || name === 'OIDC_COOKIE_SECRET')
+    return '0'.repeat(64)
   if (name.endsWith('_CERT_FILE')) return join(folder, 'cert.pem')
   if (name.endsWith('_KEY_FILE')) return join(folder, 'key.pem')
   return `dummy-${name}`

@@ -2,12 +2,15 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { createAuthority } from '../support/certificates.ts'
+import { endAfter } from '../support/cleanup.ts'
 import { faultyUpstream } from '../support/faulty-upstream.ts'
 import { contentOf } from '../support/folder-content.ts'
 import { freePorts } from '../support/free-port.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { call } from '../support/http-call.ts'
 import { aliceKey, aliceRecord, chat, llmConfig, models, openAiModel } from '../support/llm-config.ts'
+import { createLoginBrowser } from '../support/login-browser.ts'
+import { loginClient, startLoginProvider } from '../support/login-provider.mjs'
 import { programTarget } from '../support/mcp-fixtures.ts'
 import { mcpHeaders } from '../support/mcp-raw.ts'
 import { anthropicErrors, anthropicKey, mockAnthropic } from '../support/mock-anthropic.ts'
@@ -242,6 +245,65 @@ describe('the ledger', () => {
     },
   )
 })
+
+describe('logins with a browser', () => {
+  it('leave no code, token, cookie or secret in logs, metrics, pages and admin answers', async () => {
+    const [port = 0] = await freePorts(1)
+    const url = `http://127.0.0.1:${port}`
+    const provider = await startLoginProvider({
+      redirectUris: [`${url}/oauth/callback`],
+      users: { ada: { email: 'ada@example.com' } },
+      user: () => 'ada',
+    })
+    endAfter('test', provider.close)
+    const cookieSecret = 'cookie-secret-canary-2290-0123456789abcdef'
+    const oidc = {
+      ...{ issuer: provider.issuer, clientId: loginClient.id, clientSecret: loginClient.secret },
+      session: { secrets: [cookieSecret] },
+    }
+    const gateway = await startGateway({
+      gateways: { default: { port, oidc } },
+      routes: [{ policies: { directResponse: { status: 200, body: 'app' } } }],
+    })
+    const browser = createLoginBrowser()
+    const texts: string[] = []
+    const page = await browser.open(`${url}/app`)
+    expect(page).toMatchObject({ status: 200, text: 'app' })
+    const callback = page.visited.find((visited) => visited.includes('code=')) ?? ''
+    texts.push(await (await browser.navigate(callback)).text())
+    texts.push(await (await browser.navigate(callback.replace(/state=[^&]*/, 'state=x'))).text())
+    const cookies = [...browser.cookies.values()].filter((value) => value.length > 20)
+    const logout = await browser.navigate(`${url}/oauth/callback/logout`)
+    const hint = new URL(logout.headers.get('location') ?? '').searchParams.get('id_token_hint') ?? ''
+    await provider.close()
+    texts.push(await (await browser.navigate(`${url}/app`)).text())
+    for (const path of ['/api/config/effective', '/api/config/status', '/api/state'])
+      texts.push(await (await fetch(`http://127.0.0.1:${gateway.adminPort}${path}`)).text())
+    texts.push(await gateway.metrics())
+    await gateway.stop()
+    texts.push(gateway.stdout(), gateway.stderr())
+    const parameters = new URL(callback).searchParams
+    const secrets = [
+      ...[
+        cookieSecret,
+        loginClient.secret,
+        ...cookies,
+        ...browser.received.map(valueOfCookie),
+        ...hint.split('.'),
+      ],
+      ...[parameters.get('code') ?? '', parameters.get('state') ?? ''],
+    ].filter((secret) => secret.length > 8)
+    expect(secrets.length).toBeGreaterThan(8)
+    expect(texts.map((text) => secrets.filter((secret) => text.includes(secret)))).toEqual(
+      texts.map(() => []),
+    )
+  })
+})
+
+/** Value in a line of `set-cookie`. */
+function valueOfCookie(line: string): string {
+  return (line.split(';', 1)[0] ?? '').replace(/^[^=]*=(?:\d\.)?/, '')
+}
 
 describe('private keys', () => {
   const authority = createAuthority()
