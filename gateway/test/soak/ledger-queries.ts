@@ -173,6 +173,7 @@ async function measureSummaries(queries: LedgerQueries): Promise<void> {
       queries.summarize({
         filter: { from: lastTime - days * dayMs, to: lastTime, conditions, text: undefined },
         groupBy,
+        orderBy: 'requests',
         bucketCount: 96,
         bucketMs: undefined,
       })

@@ -353,7 +353,7 @@ export function describeQueries(name: string, createDatabase: () => Promise<Quer
       const conditions: Condition[] = [{ kind: 'values', field: 'status', values: [200, 500] }]
       const filter = { from: start, to: start + 24 * hourMs, conditions, text: undefined }
       for (const groupBy of groupings) {
-        const query: SummaryQuery = { filter, groupBy, bucketCount: 96, bucketMs }
+        const query: SummaryQuery = { filter, groupBy, orderBy: 'requests', bucketCount: 96, bucketMs }
         const summary = await operations.summarize(query)
         expect(summary).toMatchObject({ source, bucketMs, coveredFrom: undefined })
         const rows = select(more, filter)
@@ -385,6 +385,7 @@ export function describeQueries(name: string, createDatabase: () => Promise<Quer
         operations.summarize({
           filter: { from: start, to: start + days * 24 * hourMs, conditions: [], text: undefined },
           groupBy,
+          orderBy: 'requests',
           bucketCount: 96,
           bucketMs: undefined,
         })
@@ -406,16 +407,21 @@ export function describeQueries(name: string, createDatabase: () => Promise<Quer
           id: idOf(index),
           completedAt: start + (index % 2) * hourMs,
           keyId: `key-${Math.min(index, 120)}`,
-          costPicodollars: index,
+          costPicodollars: index * 2_000_000 + 1,
         }),
       )
       await write(store, list)
       const { groups, buckets } = await operations.summarize({
         filter: { from: start, to: start + 2 * hourMs, conditions: [], text: undefined },
         groupBy: ['keyId'],
+        orderBy: 'cost',
         bucketCount: 96,
         bucketMs: hourMs,
       })
+      const expensive = [120, ...Array.from({ length: 99 }, (_, index) => 119 - index)].map((key) => [
+        `key-${key}`,
+      ])
+      expect(groups.slice(0, -1).map(({ values }) => values)).toEqual(expensive)
       expect(groups[0]).toMatchObject({ values: ['key-120'], measures: { requests: 30 } })
       expect(groups.at(-1)).toMatchObject({ values: undefined, measures: { requests: 21 } })
       const total = list.reduce((sum, { costPicodollars = 0 }) => sum + BigInt(costPicodollars), 0n)
@@ -433,8 +439,10 @@ export function describeQueries(name: string, createDatabase: () => Promise<Quer
         groups: ['key_id'],
         bucket: 'start',
         measures: measuresOfSums,
+        orderBy: 'cost' as const,
       }
       const few = await queries.use((run) => readGroups(run, statement, 10))
+      expect(few.groups.slice(0, -1).map(({ values }) => values)).toEqual(expensive)
       expect(few.groups).toHaveLength(101)
       expect(few.groups.reduce((sum, { measures }) => sum + measures.requests, 0)).toBe(150)
       expect(few.buckets.reduce((sum, { measures }) => sum + measures.costPicodollars, 0n)).toBe(total)

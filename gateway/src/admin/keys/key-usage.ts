@@ -15,6 +15,7 @@ export async function readKeyUsage(id: string, { ledger, clock }: KeysOptions): 
     const summary = await ledger.summarize({
       filter: { from, to, conditions: [{ kind: 'values', field: 'keyId', values: [id] }], text: undefined },
       groupBy: [],
+      orderBy: 'requests',
       bucketCount: days + 1,
       bucketMs: dayMs,
     })

@@ -1,4 +1,5 @@
 import { filterFields } from '../../ledger/query/search/fields.ts'
+import { groupOrders } from '../../ledger/query/summary/groups.ts'
 import {
   body,
   errorResponse,
@@ -220,6 +221,11 @@ function summaryBody(): Json {
           additionalProperties: false,
         },
       },
+      orderBy: {
+        enum: groupOrders,
+        default: 'requests',
+        description: 'Order of the groups, descending. The first 100 are returned.',
+      },
       bucketCount: { type: 'integer', minimum: 1, maximum: 500, default: 96, description: 'At most.' },
       bucketSeconds: { type: 'integer', minimum: 1, description: 'Default: selected by the server.' },
     },
@@ -233,7 +239,7 @@ function summary(): Json {
     properties: {
       group: { type: 'object', description: 'Values by field.' },
       keyName: { type: 'string', description: 'Last name of the key of the group.' },
-      other: { const: true, description: 'Sum of the groups beyond the 100 with the most requests.' },
+      other: { const: true, description: 'Sum of the groups beyond the first 100.' },
     },
   }
   const measured: Json = { allOf: [group, ref('LogMeasures')] }

@@ -1,5 +1,6 @@
 import { type FilterField, filterFields } from '../../ledger/query/search/fields.ts'
 import { maxBuckets } from '../../ledger/query/summary/buckets.ts'
+import { type GroupOrder, groupOrders } from '../../ledger/query/summary/groups.ts'
 import type { SummaryQuery } from '../../ledger/query/summary/summary.ts'
 import { dayMs } from '../../lib/duration.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
@@ -40,7 +41,7 @@ export type SummaryRequest = { readonly query: SummaryQuery; readonly names: rea
 
 /** Reads the body of `/api/logs/analytics/summary`. Throws `InvalidRequest`. */
 export function readSummaryRequest(body: JsonObject, now: number): SummaryRequest {
-  checkMembers(body, '', ['timeRange', 'filters', 'groupBy', 'bucketCount', 'bucketSeconds'])
+  checkMembers(body, '', ['timeRange', 'filters', 'groupBy', 'orderBy', 'bucketCount', 'bucketSeconds'])
   const range = readTimeRange(body)
   const to = range.to ?? Math.max(now, (range.from ?? 0) + 1)
   const from = range.from ?? Math.max(0, to - dayMs)
@@ -57,11 +58,19 @@ export function readSummaryRequest(body: JsonObject, now: number): SummaryReques
     query: {
       filter: { from, to, ...readFilters(body['filters']) },
       groupBy: groups.map(({ field }) => field),
+      orderBy: readOrder(body['orderBy']),
       bucketCount: bucketCount ?? defaultBucketCount,
       bucketMs: bucketSeconds === undefined ? undefined : bucketSeconds * 1_000,
     },
     names: groups.map(({ name }) => name),
   }
+}
+
+function readOrder(value: JsonValue | undefined): GroupOrder {
+  if (value === undefined || value === null) return 'requests'
+  const order = groupOrders.find((one) => one === value)
+  if (order === undefined) throw invalid('orderBy', `must be one of ${groupOrders.join(', ')}`)
+  return order
 }
 
 type NamedGroup = { readonly name: string; readonly field: FilterField }

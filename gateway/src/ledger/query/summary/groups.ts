@@ -1,3 +1,4 @@
+import { countColumns } from '../../store/usage-columns.ts'
 import type { Select } from '../database/database.ts'
 import { all, any, type Sql, sql, wrap } from '../database/sql.ts'
 import { addMeasures, type Measures, noMeasures, readMeasures } from './measures.ts'
@@ -20,7 +21,14 @@ export type GroupStatement = {
   readonly bucket: string
   /** Expressions of the measures; the first is the number of requests. */
   readonly measures: string
+  /** Order of the groups, descending. */
+  readonly orderBy: GroupOrder
 }
+
+/** Measures that order groups. */
+export const groupOrders = ['requests', 'errors', 'totalTokens', 'cost'] as const
+
+export type GroupOrder = (typeof groupOrders)[number]
 
 /** Most groups; the rest is summed up. */
 const maxGroups = 100
@@ -35,7 +43,7 @@ export async function readGroups(
 ): Promise<{ buckets: Bucket[]; groups: Group[] }> {
   const rows = await readRows(select, statement, [], ` order by 1 limit ${maxRows + 1}`)
   if (rows.length <= maxRows) {
-    const groups = sumBy(rows, keyOf).sort(byRequests).slice(0, maxGroups)
+    const groups = sumBy(rows, keyOf).sort(byOrder(statement.orderBy)).slice(0, maxGroups)
     const keys = new Set(groups.map(keyOf))
     const totals = sumBy(rows, ({ start }) => start)
     return combine(
@@ -44,8 +52,8 @@ export async function readGroups(
       totals,
     )
   }
-  const requests = statement.groups.length + 2
-  const most = ` order by ${requests} desc, 2 limit ${maxGroups}`
+  const first = statement.groups.length + 2
+  const most = ` order by ${first + orderColumns[statement.orderBy]} desc, ${first} desc, 2 limit ${maxGroups}`
   const groups = await readRows(select, { ...statement, bucket: '0' }, [], most)
   const condition = any(
     groups.map(({ values }) =>
@@ -114,6 +122,29 @@ function keyOf({ values }: Row): string {
   return JSON.stringify(values)
 }
 
-function byRequests(one: Row, other: Row): number {
-  return other.measures.requests - one.measures.requests
+/** Columns of orders among those of the measures. */
+const orderColumns: Readonly<Record<GroupOrder, number>> = {
+  requests: countColumns.indexOf('requests'),
+  totalTokens: countColumns.indexOf('total_tokens'),
+  cost: countColumns.indexOf('cost_microdollars'),
+  errors: countColumns.length,
+}
+
+function byOrder(order: GroupOrder): (one: Row, other: Row) => number {
+  return (one, other) =>
+    Number(amountOf(other, order)) - Number(amountOf(one, order)) ||
+    other.measures.requests - one.measures.requests
+}
+
+function amountOf({ measures }: Row, order: GroupOrder): number | bigint {
+  switch (order) {
+    case 'requests':
+      return measures.requests
+    case 'errors':
+      return measures.errors
+    case 'totalTokens':
+      return measures.tokens.total
+    case 'cost':
+      return measures.costPicodollars
+  }
 }

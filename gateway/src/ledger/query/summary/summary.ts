@@ -5,7 +5,7 @@ import { type FilterField, filterFields } from '../search/fields.ts'
 import type { LedgerFilter } from '../search/filter.ts'
 import { maxReadRows, planScan, rowAt, type Scan, scannedSql } from '../search/scan.ts'
 import { bucketSql, bucketStart, chooseBucketMs } from './buckets.ts'
-import { type Bucket, type Group, type GroupStatement, readGroups } from './groups.ts'
+import { type Bucket, type Group, type GroupOrder, type GroupStatement, readGroups } from './groups.ts'
 import { keyNames } from './key-names.ts'
 import { measuredColumns, measuresOfRequests, measuresOfSums } from './measures.ts'
 import { conditionsOnSums, dimensionColumn, sumsWithin } from './sums.ts'
@@ -15,6 +15,7 @@ export type SummaryQuery = {
   readonly filter: LedgerFilter & { readonly from: number; readonly to: number }
   /** At most two fields. */
   readonly groupBy: readonly FilterField[]
+  readonly orderBy: GroupOrder
   /** Most buckets, for a length that the server selects. */
   readonly bucketCount: number
   readonly bucketMs: number | undefined
@@ -30,7 +31,7 @@ export type Summary = {
   readonly coveredFrom: number | undefined
   /** By time. Buckets without requests are absent. */
   readonly buckets: readonly Bucket[]
-  /** By number of requests, descending. */
+  /** By `orderBy`, descending. */
   readonly groups: readonly Group[]
   /** Names of keys by id, if the groups have a key. */
   readonly keyNames: ReadonlyMap<string, string>
@@ -82,7 +83,7 @@ async function planSummary(select: Select, dialect: Dialect, query: SummaryQuery
 type RequestScan = { readonly scan: Scan; readonly coveredFrom: number | undefined }
 
 function planRequests(
-  { filter, groupBy }: SummaryQuery,
+  { filter, groupBy, orderBy }: SummaryQuery,
   bucketMs: number,
   { scan, coveredFrom }: RequestScan,
 ): Plan {
@@ -101,12 +102,17 @@ function planRequests(
       }),
       bucket: bucketSql('completed_at', bucketMs),
       measures: measuresOfRequests,
+      orderBy,
     },
   }
 }
 
 /** Undefined if the sums do not distinguish the groups or a part of the filter. */
-function planSums(dialect: Dialect, { filter, groupBy }: SummaryQuery, bucketMs: number): Plan | undefined {
+function planSums(
+  dialect: Dialect,
+  { filter, groupBy, orderBy }: SummaryQuery,
+  bucketMs: number,
+): Plan | undefined {
   const conditions = conditionsOnSums(filter, dialect)
   const groups = groupBy.map(dimensionColumn)
   if (conditions === undefined || groups.includes(undefined)) return undefined
@@ -131,6 +137,7 @@ function planSums(dialect: Dialect, { filter, groupBy }: SummaryQuery, bucketMs:
       // In the order of the primary key: half of the time, because no rows are sorted.
       bucket: bucketMs === unit ? 'start' : bucketSql('start', bucketMs),
       measures: measuresOfSums,
+      orderBy,
     },
   }
 }
