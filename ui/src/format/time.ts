@@ -35,7 +35,7 @@ export function formatAgo(moment: Moment, now: number = Date.now()): string {
 
 /** Milliseconds as `840 ms`, `1.24 s`, `3 min 20 s`. */
 export function formatDuration(milliseconds: number): string {
-  if (milliseconds < 1) return `${Number(milliseconds.toPrecision(2))} ms`
+  if (milliseconds < 10) return `${Number(milliseconds.toPrecision(2))} ms`
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`
   if (milliseconds < 60_000) return `${Number((milliseconds / 1_000).toPrecision(3))} s`
   const seconds = Math.round(milliseconds / 1_000)
