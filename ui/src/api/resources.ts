@@ -76,12 +76,13 @@ export function fetchRecord<Value = Readonly<Record<string, unknown>>>(
 }
 
 /** JSON Schema of one record of a kind; of one policy with `name`; of all policies of the kind without. */
-export function useKindSchema(kind: string, name?: string): UseQueryResult<object> {
+export function useKindSchema(kind: string, name?: string, enabled = true): UseQueryResult<object> {
   return useQuery({
     queryKey: ['kind-schema', kind, name],
     queryFn: ({ signal }) =>
       api<object>(`/api/config/schema/${encodeURIComponent(kind)}`, { query: { name }, signal }),
     // A schema changes with the version of the gateway only.
     staleTime: Number.POSITIVE_INFINITY,
+    enabled,
   })
 }

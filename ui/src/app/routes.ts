@@ -3,6 +3,7 @@ import { llmRoutes } from '../pages/llm/routes.ts'
 import { mcpRoutes } from '../pages/mcp/routes.ts'
 import { observeRoutes } from '../pages/observe/routes.ts'
 import { overviewRoutes } from '../pages/overview/routes.ts'
+import { policyRoutes } from '../pages/policies/routes.ts'
 import { resourceRoutes } from '../pages/resources/routes.ts'
 import { settingsRoutes } from '../pages/settings/routes.ts'
 import { startRoutes } from '../pages/start/routes.ts'
@@ -21,5 +22,6 @@ export const pageRoutes: readonly PageRoute[] = [
   ...trafficRoutes,
   ...toolsRoutes,
   ...settingsRoutes,
+  ...policyRoutes,
   ...resourceRoutes,
 ]

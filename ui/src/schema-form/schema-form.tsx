@@ -53,7 +53,7 @@ export function SchemaForm({
             <ObjectFields node={node} value={form.value} path={top} hidden={hidden} />
           </>
         ) : (
-          <NodeInput schema={schema} value={form.value} path={top} label={label} optional={false} />
+          <NodeInput schema={schema} value={form.value} path={top} label={label} optional={false} bare />
         )}
       </fieldset>
     </FormProvider>

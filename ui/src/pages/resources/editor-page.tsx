@@ -3,7 +3,7 @@ import { useRecord } from '../../api/resources.ts'
 import { SkeletonLines } from '../../components/feedback/skeleton.tsx'
 import { Page } from '../../components/layout/page.tsx'
 import { duplicateOf } from './duplicate.ts'
-import { isPolicyKind, lookOf } from './kinds.ts'
+import { lookOf } from './kinds.ts'
 import { ResourceEditor } from './resource-editor.tsx'
 
 /** Creates or edits a record of any kind. */
@@ -20,7 +20,6 @@ export default function ResourceEditorPage() {
         <SkeletonLines count={8} />
       </Page>
     )
-  const policy = isPolicyKind(kind) ? { policy: id } : {}
   return (
     <ResourceEditor
       key={`${kind} ${id}`}
@@ -29,7 +28,6 @@ export default function ResourceEditorPage() {
       noun={noun}
       path={`/resources/${encodeURIComponent(kind)}`}
       about={`A record of the kind ${kind}.`}
-      {...policy}
       {...(source.data && { initial: duplicateOf(source.data) })}
     />
   )

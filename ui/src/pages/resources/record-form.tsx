@@ -11,6 +11,7 @@ import { type SaveOutcome, useSave } from '../../save/save.tsx'
 import { SaveBar } from '../../save/save-bar.tsx'
 import { UnsavedGuard } from '../../save/unsaved.tsx'
 import { useSchemaForm } from '../../schema-form/form-state.ts'
+import { blankValue } from '../../schema-form/model/blank.ts'
 import type { JsonSchema } from '../../schema-form/model/schema.ts'
 import { sameJson } from '../../schema-form/model/value.ts'
 import { SchemaForm } from '../../schema-form/schema-form.tsx'
@@ -39,7 +40,8 @@ type View = 'form' | 'yaml'
 export function RecordForm(props: RecordFormProps) {
   const { kind, noun, schema, record, name, readOnlyReason: reason, onDone, children } = props
   const readOnly = reason !== undefined
-  const form = useSchemaForm(editableValue(record) ?? props.initial ?? {}, editableValue(record) ?? {})
+  const [blank] = useState(() => blankValue(schema, schema.definitions ?? {}) ?? {})
+  const form = useSchemaForm(editableValue(record) ?? props.initial ?? blank, editableValue(record) ?? blank)
   const { save, remove, busy, dialog } = useSave(kind)
   const [view, setView] = useState<View>('form')
   const [message, setMessage] = useState<string>()
@@ -50,6 +52,7 @@ export function RecordForm(props: RecordFormProps) {
     if (outcome.kind === 'refused') {
       setMessage(outcome.message)
       form.setMistakes(outcome.mistakes)
+      focusFirstMistake()
     }
     if (outcome.kind === 'reloaded' && outcome.record) form.reset(editableValue(outcome.record))
     if (outcome.kind === 'saved') form.reset(editableValue(outcome.record))
@@ -92,13 +95,7 @@ export function RecordForm(props: RecordFormProps) {
           Saving offers to merge both changes.
         </Notice>
       )}
-      {message && (
-        <Notice tone="bad" title={message.split('\n')[0]}>
-          {message.includes('\n') && (
-            <span className="whitespace-pre-wrap">{message.slice(message.indexOf('\n'))}</span>
-          )}
-        </Notice>
-      )}
+      {message && <Refused message={message} />}
       {view === 'form' && props.before?.(parts)}
       <Card
         title={record ? 'Settings' : `Settings of the new ${noun}`}
@@ -163,6 +160,21 @@ function useLatestRecord(record: ConfigRecord<unknown> | undefined, form: Return
     if (!form.dirty) form.reset(editableValue(record))
   }, [mayAdopt, record, form])
   return { base: base && editableRecord(base), isStale: isStale && form.dirty, adopt }
+}
+
+/** Why the change was not stored: one line, or a list of mistakes. */
+function Refused({ message }: { message: string }) {
+  const lines = message.split('\n').filter((line) => line.trim() !== '')
+  if (lines.length === 1) return <Notice tone="bad" title={lines[0]} />
+  return (
+    <Notice tone="bad" title={`The gateway refused the change: ${lines.length} mistakes`}>
+      <ul className="list-disc pl-4">
+        {lines.map((line, index) => (
+          <li key={index}>{line}</li>
+        ))}
+      </ul>
+    </Notice>
+  )
 }
 
 function focusFirstMistake(): void {

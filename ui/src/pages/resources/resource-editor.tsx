@@ -13,6 +13,7 @@ import { titleOf } from '../../save/requests.ts'
 import type { SaveOutcome } from '../../save/save.tsx'
 import type { SchemaFormState } from '../../schema-form/form-state.ts'
 import type { JsonSchema } from '../../schema-form/model/schema.ts'
+import { isPolicyKind } from './kinds.ts'
 import { RecordForm } from './record-form.tsx'
 
 /** What purpose-made parts of an editor page get. */
@@ -30,14 +31,14 @@ export type ResourceEditorProps = {
   /** Name of one record, in lower case: `model`. */
   readonly noun: string
   readonly about?: ReactNode
+  /** Heading; the name of the record if absent. */
+  readonly title?: string
   /** Address of the list. A created record opens at `${path}/${id}`. */
   readonly path: string
   /** Value of a new record. */
   readonly initial?: unknown
   /** Name of a policy, or `default` of a kind with a single record, if it does not exist yet. */
   readonly name?: string
-  /** Policy whose schema the value has. */
-  readonly policy?: string
   /** Fields that `before` displays in a purpose-made way. */
   readonly hidden?: readonly string[]
   /** Purpose-made parts above and below the form. */
@@ -47,17 +48,21 @@ export type ResourceEditorProps = {
   actions?(record: ConfigRecord<unknown>): ReactNode
   /** Called after a change was stored, in place of opening the record or the list. */
   onSaved?(outcome: SaveOutcome & { kind: 'saved' | 'removed' }): void
-  /** Whether the record can be deleted and duplicated here. */
-  readonly removable?: boolean
+  /** Whether a second record of the same content makes sense. */
+  readonly duplicable?: boolean
 }
 
 /** Creates or edits one record of a kind, as a form or as YAML. */
 export function ResourceEditor(props: ResourceEditorProps) {
-  const { kind, id, noun, about, path, policy } = props
-  const schema = useKindSchema(kind, policy)
+  const { kind, id, noun, about, path } = props
   const record = useRecord<unknown>(kind, id)
+  const isLoaded = id === undefined || record.data !== undefined
+  // Each policy has a schema of its own, by its name.
+  const policy = isPolicyKind(kind) ? (record.data?.name ?? props.name) : undefined
+  const schema = useKindSchema(kind, policy, isLoaded)
   const error = schema.error ?? record.error
-  const title = id === undefined ? `New ${noun}` : record.data ? titleOf(record.data) : `${noun} ${id}`
+  const title =
+    props.title ?? (id === undefined ? `New ${noun}` : record.data ? titleOf(record.data) : `${noun} ${id}`)
   if (error) {
     return (
       <Page title={title} about={about} actions={<ButtonLink href={path}>Back to the list</ButtonLink>}>
@@ -65,7 +70,7 @@ export function ResourceEditor(props: ResourceEditorProps) {
       </Page>
     )
   }
-  if (schema.data === undefined || (id !== undefined && record.data === undefined)) {
+  if (schema.data === undefined || !isLoaded) {
     return (
       <Page title={title} about={about}>
         <Card>
@@ -92,7 +97,7 @@ type LoadedProps = ResourceEditorProps & {
 }
 
 function Loaded(props: LoadedProps) {
-  const { title, about, path, record, removable = true } = props
+  const { kind, title, about, path, record, duplicable = !isPolicyKind(kind) } = props
   const [, navigate] = useLocation()
   const { data: whoami } = useWhoami()
   const reason = readOnlyReason(record, whoami)
@@ -112,17 +117,15 @@ function Loaded(props: LoadedProps) {
             record && (
               <>
                 {props.actions?.(record)}
-                {removable && (
-                  <>
-                    <ButtonLink icon={Copy} href={`${path}/new?from=${encodeURIComponent(record.id)}`}>
-                      Duplicate
-                    </ButtonLink>
-                    {reason === undefined && (
-                      <Button tone="danger" icon={Trash2} disabled={busy} onClick={remove}>
-                        Delete
-                      </Button>
-                    )}
-                  </>
+                {duplicable && (
+                  <ButtonLink icon={Copy} href={`${path}/new?from=${encodeURIComponent(record.id)}`}>
+                    Duplicate
+                  </ButtonLink>
+                )}
+                {reason === undefined && (
+                  <Button tone="danger" icon={Trash2} disabled={busy} onClick={remove}>
+                    Delete
+                  </Button>
                 )}
               </>
             )

@@ -196,9 +196,9 @@ function Rows<Value>({
   )
 }
 
-/** Part of the address that identifies a record: its id. */
-function addressOf({ id }: ConfigRecord<unknown>): string {
-  return id
+/** Part of the address that identifies a record: the name of a policy, the id of others. */
+function addressOf({ id, name }: ConfigRecord<unknown>): string {
+  return name ?? id
 }
 
 /** Marks a record that cannot be changed here, with the reason. */

@@ -82,7 +82,7 @@ export function Section(props: SectionProps) {
             Add
           </Button>
         )}
-        {!readOnly && value !== undefined && optional && (
+        {!readOnly && value !== undefined && optional && !required && (
           <IconButton
             icon={Trash2}
             label={`Remove ${label}`}
