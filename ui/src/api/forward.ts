@@ -4,6 +4,7 @@ export type ForwardCall = {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   /** Header fields of the request to the gateway, credentials included. */
   readonly headers?: Readonly<Record<string, string>>
+  readonly accept?: string
   readonly body?: unknown
   readonly signal?: AbortSignal
 }
@@ -13,7 +14,7 @@ export type ForwardCall = {
  * Throws `ApiError` if the admin API refuses to forward, or does not answer.
  */
 export async function forward(gateway: string, path: string, call: ForwardCall = {}): Promise<Response> {
-  const { method = 'GET', headers = {}, body, signal } = call
+  const { method = 'GET', headers = {}, accept, body, signal } = call
   const forwarded = Object.entries(headers).map(([name, value]) => [`x-forward-${name}`, value] as const)
   let response: Response
   try {
@@ -23,6 +24,7 @@ export async function forward(gateway: string, path: string, call: ForwardCall =
       headers: {
         'x-tollgate-console': '1',
         ...Object.fromEntries(forwarded),
+        ...(accept === undefined ? {} : { accept }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

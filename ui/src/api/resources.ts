@@ -18,6 +18,8 @@ export type ConfigRecord<Value = Readonly<Record<string, unknown>>> = {
   readonly createdAt?: string
   readonly updatedAt?: string
   readonly shadowed?: boolean
+  /** Generated virtual key: in the reply to its creation alone. */
+  readonly key?: string
   readonly origin?: RecordOrigin
 }
 

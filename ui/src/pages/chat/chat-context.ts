@@ -1,11 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { createContext, useContext, useSyncExternalStore } from 'react'
 import { useEnteredKey } from '../../api/entered-key.ts'
-import { forward } from '../../api/forward.ts'
 import { type Listener, useGatewayState } from '../../api/state.ts'
 import { type ChatState, type ChatStore, createChatStore } from './chat-store.ts'
-import { errorOf } from './model/completion.ts'
-import { credential } from './model/send.ts'
+import { listModels, type Models } from './model/list-models.ts'
 
 /** Conversations outlive the page: requests go on while another one is open. A reload forgets them. */
 const store = createChatStore({ now: () => performance.now() })
@@ -17,14 +15,8 @@ export type Chat = {
   /** Listeners that serve models. */
   readonly listeners: readonly Listener[]
   readonly listener: Listener | undefined
-  readonly models: Models
+  readonly models: Models | { readonly kind: 'loading' }
 }
-
-/** Model names that the key may use; patterns are listed as they are. */
-export type Models =
-  | { readonly kind: 'loading' }
-  | { readonly kind: 'listed'; readonly names: readonly string[] }
-  | { readonly kind: 'refused'; readonly status: number; readonly message: string }
 
 const ChatContext = createContext<Chat | undefined>(undefined)
 
@@ -47,7 +39,7 @@ export function useCreateChat(): { chat: Chat | undefined; error: unknown; retry
   return { chat, error: data ? undefined : error, retry: () => void refetch() }
 }
 
-function useModels(gateway: string | undefined, basePath: string): Models {
+function useModels(gateway: string | undefined, basePath: string): Chat['models'] {
   const [key] = useEnteredKey()
   const { data, error } = useQuery({
     queryKey: ['playground-models', gateway, basePath, key],
@@ -59,18 +51,4 @@ function useModels(gateway: string | undefined, basePath: string): Models {
   })
   if (error) return { kind: 'refused', status: 0, message: error.message }
   return data ?? { kind: 'loading' }
-}
-
-async function listModels(
-  gateway: string,
-  basePath: string,
-  key: string,
-  signal: AbortSignal,
-): Promise<Models> {
-  const response = await forward(gateway, `${basePath}/models`, { headers: credential(key), signal })
-  const body: unknown = await response.json().catch(() => 'The response is not JSON.')
-  if (!response.ok) return { kind: 'refused', status: response.status, message: errorOf(body).message }
-  const { data } = body as { data?: readonly { id?: unknown }[] }
-  const names = (data ?? []).flatMap(({ id }) => (typeof id === 'string' ? id : []))
-  return { kind: 'listed', names }
 }

@@ -17,17 +17,9 @@ export const AnswerView = memo(
     const ended = run.state !== 'waiting' && run.state !== 'streaming'
     return (
       <article aria-label={`Answer of ${answer.model}`} className="space-y-3">
-        {answer.reasoning !== '' && <Reasoning text={answer.reasoning} />}
-        {text !== '' && (raw ? <RawText text={text} /> : <Markdown text={text} />)}
-        {answer.toolCalls.map((call, index) => (
-          <CallView key={index} call={call} />
-        ))}
-        {!ended && <Progress waiting={run.state === 'waiting' || text === ''} />}
-        {run.state === 'stopped' && <p className="text-xs text-ink-faint">Stopped.</p>}
-        {run.state === 'failed' && <Refusal answer={answer} />}
+        <AnswerText answer={answer} raw={raw} />
         {ended && (
-          <footer className="space-y-1.5">
-            <AnswerFacts answer={answer} />
+          <footer>
             <div className="-ml-2 flex">
               {text !== '' && (
                 <>
@@ -56,6 +48,25 @@ export const AnswerView = memo(
   // The callback is new at each render of the panel; its presence alone is displayed.
   (before, after) => before.answer === after.answer && !before.onRetry === !after.onRetry,
 )
+
+/** Text, tool calls, outcome and figures of an answer, without actions. */
+export function AnswerText({ answer, raw = false }: { answer: Answer; raw?: boolean }) {
+  const { run, text } = answer
+  const ended = run.state !== 'waiting' && run.state !== 'streaming'
+  return (
+    <>
+      {answer.reasoning !== '' && <Reasoning text={answer.reasoning} />}
+      {text !== '' && (raw ? <RawText text={text} /> : <Markdown text={text} />)}
+      {answer.toolCalls.map((call, index) => (
+        <CallView key={index} call={call} />
+      ))}
+      {!ended && <Progress waiting={run.state === 'waiting' || text === ''} />}
+      {run.state === 'stopped' && <p className="text-xs text-ink-faint">Stopped.</p>}
+      {run.state === 'failed' && <Refusal answer={answer} />}
+      {ended && <AnswerFacts answer={answer} />}
+    </>
+  )
+}
 
 function RawText({ text }: { text: string }) {
   return <pre className="font-sans leading-relaxed break-words whitespace-pre-wrap">{text}</pre>
