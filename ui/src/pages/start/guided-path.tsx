@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import { SkeletonLines } from '../../components/feedback/skeleton.tsx'
 import { StepCard } from './step-card.tsx'
 
@@ -14,9 +14,12 @@ export type GuidedStep = {
 /** Steps in order. The first unfinished one is open; the user may open another. */
 export function GuidedPath({ label, steps }: { label: string; steps: readonly GuidedStep[] }) {
   const [chosen, setChosen] = useState<string>()
+  const first = useRef<string>(undefined)
   if (steps.some(({ done }) => done === undefined)) return <SkeletonLines count={8} />
   const next = steps.find(({ done }) => !done)
-  const open = chosen ?? next?.id ?? steps.at(-1)?.id
+  // A finished step stays open until the user moves on: it may display a key once.
+  first.current ??= next?.id ?? steps.at(-1)?.id
+  const open = chosen ?? first.current
   return (
     <ol aria-label={label} className="max-w-3xl space-y-4">
       {steps.map((step, index) => (

@@ -29,7 +29,7 @@ export default function StartPage() {
         ]}
       />
       {!data && error ? <ErrorState error={error} onRetry={() => void refetch()} /> : null}
-      {path === 'mcp' ? <McpPath state={data} /> : <ModelPath state={data} />}
+      {path === 'mcp' ? <McpPath key="mcp" state={data} /> : <ModelPath key="models" state={data} />}
     </Page>
   )
 }

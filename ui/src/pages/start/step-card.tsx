@@ -22,7 +22,7 @@ export function StepCard({ number, title, about, state, open, onToggle, children
   return (
     <li className="relative pl-12">
       <span
-        className="absolute top-9 bottom-[-1.5rem] left-[1.06rem] w-px bg-line group-last:hidden"
+        className="absolute top-9 bottom-[-1.5rem] left-[1.06rem] w-px bg-line [li:last-child>&]:hidden"
         aria-hidden
       />
       <span

@@ -1,4 +1,4 @@
-import { useRecord, useRecords } from '../../../api/resources.ts'
+import { useRecords } from '../../../api/resources.ts'
 import type { GatewayState } from '../../../api/state.ts'
 import { useSucceeded } from '../../../api/succeeded.ts'
 import { GuidedPath } from '../guided-path.tsx'
@@ -9,14 +9,14 @@ import { ProviderStep } from './provider-step.tsx'
 
 /** Provider, model, key, first call. What exists already counts as done. */
 export function ModelPath({ state }: { state: GatewayState | undefined }) {
-  const policy = useRecord('llm.policy', 'apiKey')
+  const policies = useRecords('llm.policy', { limit: 100 })
   const models = useRecords<{ name?: string }>('llm.model', { limit: 3 })
   const providers = useRecords<{ name?: string }>('llm.provider', { limit: 3 })
   const succeeded = useSucceeded('llm')
   const count = (kind: string) => state?.counts[kind] ?? 0
   const hasModels = count('llm.model') > 0
-  const hasPolicy = policy.data !== undefined
-  const loaded = state !== undefined && !policy.isPending && succeeded !== undefined
+  const hasPolicy = policies.data?.resources.some(({ name }) => name === 'apiKey') === true
+  const loaded = state !== undefined && !policies.isPending && succeeded !== undefined
   const done = (value: boolean) => (loaded ? value : undefined)
   return (
     <GuidedPath
