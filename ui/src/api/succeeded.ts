@@ -9,7 +9,7 @@ export function useSucceeded(kind: 'llm' | 'mcp'): 'yes' | 'no' | 'unknown' | un
   const { data } = useQuery({
     queryKey: ['succeeded', kind],
     queryFn: ({ signal }) => search(kind, signal),
-    refetchInterval: ({ state }) => (state.data === 'no' ? 5_000 : false),
+    refetchInterval: ({ state }) => (state.data === 'no' ? 2_000 : false),
   })
   return data
 }
