@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
@@ -39,7 +39,10 @@ function newest(path: string): number {
   return Math.max(found.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))))
 }
 
-/** Builds the console into a folder, with compressed copies. Returns the paths of its modules. */
+/**
+ * Builds the console into a folder, with compressed copies of its files. Returns the modules and style sheets
+ * of packages that it consists of, relative to the root.
+ */
 export async function buildUi(folder: string): Promise<string[]> {
   // Loaded on demand: the bundler takes longer to load than a check of the times of files.
   const { build } = await import('vite')
@@ -53,14 +56,32 @@ export async function buildUi(folder: string): Promise<string[]> {
     plugins: [
       {
         name: 'modules',
-        generateBundle() {
-          for (const id of this.getModuleIds()) modules.add(id)
+        generateBundle(_options, bundle) {
+          for (const file of Object.values(bundle)) {
+            if (file.type !== 'chunk') continue
+            for (const [id, { renderedLength }] of Object.entries(file.modules))
+              if (renderedLength > 0) modules.add(id)
+          }
         },
       },
     ],
   })
   compress(folder)
-  return [...modules]
+  const files = [...modules].flatMap((id) => {
+    const path = relative(root, id.replace(/\?.*$/, '')).replaceAll('\\', '/')
+    return path.startsWith('node_modules/') ? [path] : []
+  })
+  return [...files, ...importedStyles()]
+}
+
+/** Style sheets of packages, which are inlined before they become modules. */
+function importedStyles(): string[] {
+  const folder = join(root, 'ui/src/styles')
+  return readdirSync(folder)
+    .flatMap((name) => [
+      ...readFileSync(join(folder, name), 'utf8').matchAll(/@import ["']([^."'][^"']*)["']/g),
+    ])
+    .map(([, name = '']) => `node_modules/${name}/index.css`)
 }
 
 function compress(folder: string): void {

@@ -1,20 +1,23 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { billOfMaterials, bundledPackages, licenseTexts } from './bill-of-materials.ts'
+import { buildUi } from './build-ui.ts'
 import { bundleGateway } from './bundle.ts'
 
-// `npm run build`: bundles the gateway with its libraries, one file per entry point, and packs the
-// publishable package, which installs without a network. Writes the package to dist/, or to the folder of
-// --out.
+// `npm run build`: bundles the gateway with its libraries, one file per entry point, builds its console, and
+// packs the publishable package, which installs without a network. Writes the package to dist/, or to the
+// folder of --out.
 
 const { values } = parseArgs({ options: { out: { type: 'string', default: 'dist' } } })
 const root = fileURLToPath(new URL('..', import.meta.url))
 process.chdir(root)
 
 const metafile = await bundleGateway('gateway/dist')
-const packages = bundledPackages(Object.keys(metafile.inputs))
+const uiModules = await buildUi(join(root, 'gateway/dist/ui'))
+const packages = bundledPackages([...Object.keys(metafile.inputs), ...uiModules])
 const { version } = JSON.parse(readFileSync('gateway/package.json', 'utf8'))
 writeFileSync('gateway/dist/third-party-licenses.txt', licenseTexts(packages))
 writeFileSync(

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
+import { ensureUi } from './build-ui.ts'
 import { keyVariable, quickstartKey } from './quickstart-key.ts'
 
 // `npm start`: runs the gateway on examples/quickstart.yaml, or on a variant of it (`npm start FILE`), and
@@ -28,6 +29,13 @@ const file =
 const { config, llm, mcp } = readQuickstart(file)
 const admin = config.adminAddr ?? '127.0.0.1:15000'
 
+try {
+  await ensureUi()
+} catch (error) {
+  process.stderr.write(
+    `the console is not built: ${error instanceof Error ? error.message : String(error)}\n`,
+  )
+}
 const startedAt = Date.now()
 const key = env[keyVariable] ?? readKey(env['TOLLGATE_DATA'] ?? '.tollgate')
 const gateway = spawn(process.execPath, ['gateway/src/main.ts', '-f', file], {
@@ -124,6 +132,7 @@ Tollgate is running.
   MCP endpoint  ${mcpEndpoint}   (targets: ${mcp.targets.map(({ name }) => name).join(', ')})
   Metrics       http://${config.statsAddr}/metrics
   Readiness     http://${config.readinessAddr}/healthz/ready
+  Console       http://${admin}/ui/
   Admin         http://${admin}/api/config/status
 
 Ask a model, with the limits in the headers, and as a stream:

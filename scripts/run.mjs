@@ -1,7 +1,7 @@
 // Runs one task of the project: `node scripts/run.mjs TASK [arguments]`, as the scripts of package.json do.
 // Requires only a system Node 20 and npm: installs missing packages, then starts the Node 26 of the
 // `node` package. Plain JavaScript, because Node 20 does not strip types.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { watchNpmShell } from '../gateway/bin/npm-shell.mjs'
@@ -33,8 +33,10 @@ if (task === undefined) {
   fail(`unknown task "${name}", expected one of ${Object.keys(tasks).join(', ')}`)
 } else {
   const problem = await installMissing()
-  if (problem === undefined) runTask(task, rest)
-  else fail(problem)
+  if (problem === undefined) {
+    if (isGatewayCommand) spawnSync(localNode(), [join(root, 'scripts', 'build-ui.ts')], { stdio: 'inherit' })
+    runTask(task, rest)
+  } else fail(problem)
 }
 
 function runTask([program, ...args], more) {

@@ -71,11 +71,14 @@ describe('the package', () => {
       'dist/ledger-writer.js',
       'dist/config-worker.js',
       'dist/data-plane.js',
+      'dist/ui/index.html',
     ])
       expect(existsSync(join(folder, file)), file).toBe(true)
     expect(existsSync(join(folder, 'src'))).toBe(false)
     expect(existsSync(join(installed, 'node_modules/undici'))).toBe(false)
-    expect(readFileSync(join(folder, 'dist/third-party-licenses.txt'), 'utf8')).toMatch(/^undici \d/m)
+    const licences = readFileSync(join(folder, 'dist/third-party-licenses.txt'), 'utf8')
+    for (const name of ['undici', 'react-dom', '@fontsource-variable/geist', 'tailwindcss'])
+      expect(licences).toMatch(new RegExp(`^${name} \\d`, 'm'))
   })
 
   it('brings a bill of materials of every library inside, with package URL, licence and hash', () => {
