@@ -1,4 +1,4 @@
-import { ConfigRejected } from '../config/config-rejected.ts'
+import { ConfigRejected, type LocatedMistake } from '../config/config-rejected.ts'
 import type { Environment } from '../config/load/environment.ts'
 import { formatChecks } from '../config/load/formats.ts'
 import { formatIssue, loadConfigText } from '../config/load/load.ts'
@@ -11,7 +11,7 @@ type LoadRequest = { text: string; file: string; env: Environment }
 /** Issues are lines of text. */
 type LoadOutcome =
   | { kind: 'config'; config: Config; index: FileIndex | undefined }
-  | { kind: 'issues'; issues: string[] }
+  | { kind: 'issues'; issues: string[]; mistakes: LocatedMistake[] }
 
 /** Parses and validates the text of a configuration file, including the files that it names. */
 export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome {
@@ -23,7 +23,10 @@ export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome {
     checks: [checkConfig, checkNamedFiles],
     formats: formatChecks,
   })
-  if (result.kind === 'issues') return { kind: 'issues', issues: result.issues.map(formatIssue) }
+  if (result.kind === 'issues') {
+    const mistakes = result.issues.map(({ message, line, column, path }) => ({ message, line, column, path }))
+    return { kind: 'issues', issues: result.issues.map(formatIssue), mistakes }
+  }
   const index = isIndexed(text) ? indexFile(result.document(), result.config) : undefined
   return { kind: 'config', config: result.config, index }
 }
@@ -35,7 +38,7 @@ function isIndexed(text: string): boolean {
 
 /** The configuration of an outcome. Throws `ConfigRejected` if there are issues. */
 export function acceptedConfig(outcome: LoadOutcome): Config {
-  if (outcome.kind === 'issues') throw new ConfigRejected(outcome.issues)
+  if (outcome.kind === 'issues') throw new ConfigRejected(outcome.issues, outcome.mistakes)
   return outcome.config
 }
 

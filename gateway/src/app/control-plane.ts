@@ -23,7 +23,7 @@ import type { Clock } from '../lib/clock.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
 import { createConfigApi } from '../resources/api/api.ts'
-import type { ConfigFile } from '../resources/file/file.ts'
+import type { ConfigFile } from '../resources/file/config-file.ts'
 import { editFile } from '../resources/file/file-edit.ts'
 import { createExpand } from '../resources/hybrid/expand.ts'
 import { openResources } from '../resources/open.ts'
@@ -168,6 +168,8 @@ function configFileOf(
 ): ConfigFile {
   const { env, log, settings, versions } = options
   return {
+    path: file,
+    revisionKey,
     read: () => rereadConfigFile(file),
     async edit(plain) {
       const request = { ...plain, env, allowedEnv: settings.storage?.allowedEnv ?? [], revisionKey }
@@ -175,7 +177,8 @@ function configFileOf(
     },
     load: async (text) => versions.next(await load(text)),
     write: (next, expected) => writeFileAtomically(file, next, { expected }),
-    written(_text, config) {
+    written: () => versions.written,
+    activated(_text, config) {
       activated()
       if (versions.accept(config)) log.warn({}, restartNeeded)
     },

@@ -3,7 +3,8 @@ import type { DatabaseConfig, StorageConfig } from '../config/storage-config.ts'
 import { isPostgresUrl, sqlitePathOf } from '../database/url.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../telemetry/log.ts'
-import { type ConfigFile, createFileResources } from './file/file.ts'
+import type { ConfigFile } from './file/config-file.ts'
+import { createFileResources } from './file/file.ts'
 import { createExpand } from './hybrid/expand.ts'
 import { createHybridResources } from './hybrid/hybrid.ts'
 import { createObjectResources, type ObjectView } from './objects/objects.ts'
@@ -47,7 +48,7 @@ export async function openResources(
     store: await openStore({ ...database, historyRows: storage?.historyRecords }, tools),
     host,
     expand,
-    fileIndex: file.index,
+    file,
     randomUuid,
     clock,
     log,

@@ -3,6 +3,7 @@ import type { StreamStatus } from '../config/live/stream-status.ts'
 import type { ConfigTree } from '../config/load/validate.ts'
 import type { Config } from '../config/schema.ts'
 import type { ChangeOutcome, ChangeRequest, Envelope, Refusal } from './change/change.ts'
+import type { FoundText, TextChangeOutcome, TextChangeRequest } from './file/text-change.ts'
 import type { Problem } from './hybrid/record-index.ts'
 import type { Kind } from './kinds.ts'
 import type { FileIndex } from './records/file-index.ts'
@@ -52,6 +53,16 @@ export type FoundResource = { readonly kind: 'found'; readonly envelope: Envelop
 
 export type FoundHistory = HistoryPage & { readonly kind: 'history' }
 
+/** The configuration file as a text. */
+export type FileText = {
+  readonly path: string
+  /** Refusal of every change; undefined if the file can be changed. */
+  readonly readOnly: Refusal | undefined
+  read(): Promise<FoundText | Refusal>
+  /** Replaces the text: validated, written atomically and active before the outcome is returned. */
+  replace(request: TextChangeRequest, requester: Requester): Promise<TextChangeOutcome | Refusal>
+}
+
 /** Config resources of a process, and the configuration composed of them and the file. */
 export type Resources = {
   /**
@@ -74,6 +85,8 @@ export type Resources = {
   change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome>
   /** Reads recorded changes, latest first. Refused if changes are not recorded. */
   history(query: HistoryQuery): Promise<FoundHistory | Refusal>
+  /** The configuration file as a text; undefined if the configuration has no file. */
+  readonly text?: FileText | undefined
   /** Resolves after all changes in progress. */
   idle(): Promise<void>
   /** The active configuration, or that of the file before activation; and the configuration of the file. */

@@ -17,6 +17,11 @@ export type ConfigVersionsOptions = {
 export type ConfigVersions = {
   readonly current: Config
   /**
+   * The current configuration, and that of the latest call of `next`, with `config.*` as written. Unchanged
+   * parts are the same objects.
+   */
+  readonly written: { readonly current: Config; readonly latest: Config }
+  /**
    * Compares a valid configuration with the current one. Returns `current` if it is equal; otherwise
    * unchanged parts are the same objects as in `current`.
    */
@@ -51,6 +56,9 @@ export function createConfigVersions({ first, yieldPoint }: ConfigVersionsOption
   return {
     get current() {
       return current.config
+    },
+    get written() {
+      return { current: current.written, latest: loaded.written }
     },
     async next(given) {
       const written = await shareStructureInSteps(current.written, given, yieldPoint)

@@ -5,6 +5,7 @@ import type { Reply } from '../../net/http-client/send.ts'
 import { type Refusal, refusal } from '../change/change.ts'
 import { effectiveConfig } from '../effective.ts'
 import { findKind } from '../kinds.ts'
+import { respondToFile } from './config-file.ts'
 import { generateKeys, withGeneratedKeys } from './generated-keys.ts'
 import { respondToHistory } from './history.ts'
 import { kindSchema } from './kind-schema.ts'
@@ -73,6 +74,8 @@ async function respond(request: ApiRequest, options: ApiOptions): Promise<Reply>
       if (query.kind === 'invalid') return refuse(refusal(400, query.message), request)
       return refuseWrite(request) ?? (await largeJson(documents[path.name](options), options))
     }
+    case 'file':
+      return await respondToFile(path, request, options)
     case 'kindSchema':
       return await schemaReply(path, request, options)
     case 'history':

@@ -46,6 +46,7 @@ export function openApiDocument(
           responses: responses({ type: 'object' }),
         },
       },
+      '/api/config/file': filePath,
       '/api/config/effective': {
         get: plainGet('Active configuration of file and database, with secrets masked.'),
       },
@@ -109,6 +110,53 @@ export function openApiDocument(
       },
     },
   }
+}
+
+/** Path item of the configuration file as a text. */
+const filePath: Json = {
+  get: {
+    summary: 'The configuration file as a text, with secrets in clear. Each read is logged.',
+    responses: responses({
+      type: 'object',
+      properties: {
+        text: { type: 'string' },
+        revision: { type: 'string' },
+        path: { type: 'string' },
+        readOnly: { type: 'boolean', description: 'Whether only dry runs are accepted.' },
+        reason: { type: 'string' },
+      },
+    }),
+  },
+  put: {
+    summary: 'Replaces the text of the configuration file. Nothing is written if it has mistakes.',
+    parameters: [parameter('dryRun'), parameter('ifMatch')],
+    requestBody: body({ type: 'object', required: ['text'], properties: { text: { type: 'string' } } }),
+    responses: responses({
+      type: 'object',
+      properties: {
+        mistakes: {
+          type: 'array',
+          description: 'Dry runs only; otherwise mistakes are a refusal (422).',
+          items: {
+            type: 'object',
+            properties: {
+              message: { type: 'string' },
+              line: { type: 'integer' },
+              column: { type: 'integer' },
+              path: { type: 'string' },
+            },
+          },
+        },
+        changes: {
+          type: 'array',
+          description: 'Changed parts, with secrets masked.',
+          items: { type: 'object', properties: { path: { type: 'string' }, before: {}, after: {} } },
+        },
+        needsRestart: { type: 'boolean', description: 'Whether a change takes effect after a restart only.' },
+        revision: { type: 'string' },
+      },
+    }),
+  },
 }
 
 /** Prefix of the shared definitions of the configuration schema. */

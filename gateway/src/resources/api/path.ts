@@ -10,6 +10,7 @@ export type ApiPath =
       readonly name: 'status' | 'schema' | 'effective' | 'openapi'
       readonly query: string
     }
+  | { readonly kind: 'file'; readonly query: string }
   | { readonly kind: 'kindSchema'; readonly kindName: string; readonly query: string }
   | { readonly kind: 'all'; readonly query: string }
   | { readonly kind: 'history'; readonly query: string }
@@ -27,6 +28,7 @@ const documents = new Map([
 ] as const)
 
 const resourcesPath = '/api/config/resources'
+const filePath = '/api/config/file'
 const schemaPath = '/api/config/schema'
 const historyPath = '/api/config/history'
 
@@ -36,6 +38,7 @@ export function readRequestTarget(target: string): ApiPath {
   if (parsed === undefined) return { kind: 'malformed', message: 'the address is malformed' }
   const { path, query, trailingSlash } = parsed
   for (const [known, name] of documents) if (path === known) return { kind: 'document', name, query }
+  if (path === filePath) return { kind: 'file', query }
   if (path.startsWith(`${schemaPath}/`)) {
     const kindName = decoded(path.slice(schemaPath.length + 1))
     return kindName === undefined

@@ -34,11 +34,12 @@ type Filter = {
   readonly metadata: ReadonlyMap<string, string>
 }
 
-export type ApiUse = 'document' | 'schema' | 'list' | 'read' | 'write' | 'remove' | 'import'
+export type ApiUse = 'document' | 'schema' | 'text' | 'list' | 'read' | 'write' | 'remove' | 'import'
 
 const parameters: Readonly<Record<ApiUse, readonly string[]>> = {
   document: [],
   schema: ['name'],
+  text: ['dryRun'],
   list: ['limit', 'cursor', 'name', 'metadata.<field>', 'reveal', ...recordParameters],
   read: ['reveal'],
   write: ['dryRun', 'reveal', 'retain'],

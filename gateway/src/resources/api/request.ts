@@ -6,7 +6,7 @@ import type { Body } from '../../net/http/body.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import type { RandomBytes } from '../../policies/api-key/new-key.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Allowances } from '../change/restrictions.ts'
+import type { TextAllowances } from '../file/file-restrictions.ts'
 import type { Expand } from '../hybrid/record.ts'
 import type { RevisionKey } from '../records/revision.ts'
 import type { Requester, Resources } from '../resources.ts'
@@ -46,7 +46,7 @@ export type Viewer = {
 
 export type ApiOptions = {
   readonly resources: Resources
-  readonly allowances: Allowances
+  readonly allowances: TextAllowances
   /** Expands references to the environment in values. */
   readonly expand: Expand
   readonly status: () => ConfigStatus

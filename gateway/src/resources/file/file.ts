@@ -1,5 +1,4 @@
 import { reasonsOf } from '../../config/config-rejected.ts'
-import type { FileWriting } from '../../config/load/write-file.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { changedFields } from '../change/audit.ts'
@@ -11,25 +10,9 @@ import {
   type Refusal,
   refusal,
 } from '../change/change.ts'
-import type { FileIndex } from '../records/file-index.ts'
 import type { Requester, ResourceHost, Resources } from '../resources.ts'
-import type { FileEdit, FileEditRequest } from './file-edit.ts'
-
-/** The configuration file, for changes through the API. */
-export type ConfigFile = {
-  /** Reads the current text. */
-  read(): Promise<string>
-  /** Calls `editFile`, on another thread if the file is large. */
-  edit(request: Omit<FileEditRequest, 'env' | 'allowedEnv' | 'revisionKey'>): Promise<FileEdit>
-  /** Loads a text as the configuration; unchanged parts are the same objects. Throws `ConfigRejected`. */
-  load(text: string): Promise<Config>
-  /** Replaces the text if the file still has the expected one. */
-  write(text: string, expected: string): Promise<FileWriting>
-  /** Lines and references of the active text. */
-  index(): FileIndex | undefined
-  /** Called after the text was written and activated, so that the watcher does not load it again. */
-  written(text: string, config: Config): void
-}
+import type { ConfigFile } from './config-file.ts'
+import { createFileText } from './file-text.ts'
 
 export type FileResourcesOptions = {
   readonly mode: 'file' | 'readOnly'
@@ -56,7 +39,7 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
   }
 
   async function change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome> {
-    if (mode === 'readOnly') return refusal(403, 'UI is configured as read-only')
+    if (mode === 'readOnly') return readOnlyRefusal
     const { change } = request
     if (change.op === 'import') return refusal(409, 'an import needs config.storage.mode: hybrid')
     if (change.op === 'revert') return fileHistory
@@ -102,7 +85,7 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
       }
       await prepared.commit()
       current = config
-      file.written(edit.text, config)
+      file.activated(edit.text, config)
       return edit.outcome
     } catch (error) {
       return refusal(500, reasonsOf(error).join('\n'))
@@ -128,12 +111,24 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
     find: (kind, id) => notFound(kind, id),
     change,
     history: () => Promise.resolve(fileHistory),
+    text: createFileText({
+      file,
+      host,
+      log,
+      readOnly: mode === 'readOnly' ? readOnlyRefusal : undefined,
+      prepare: host.prepare,
+      activated(config) {
+        current = config
+      },
+    }),
     idle,
     effective: () => ({ config: current ?? {}, file: current ?? {}, fileIndex: file.index() }),
     status: () => ({ mode }),
     close: () => Promise.resolve(),
   }
 }
+
+const readOnlyRefusal = refusal(403, 'UI is configured as read-only')
 
 const fileHistory = refusal(
   404,

@@ -4,7 +4,8 @@ import type { Clock } from '../../lib/clock.ts'
 import { createYieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { type ChangeOutcome, notFound, refusal } from '../change/change.ts'
-import type { FileIndex } from '../records/file-index.ts'
+import type { ConfigFile } from '../file/config-file.ts'
+import { createFileText } from '../file/file-text.ts'
 import type { ResourceHost, Resources, StorageStatus } from '../resources.ts'
 import type { ResourceStore } from '../stores/store.ts'
 import {
@@ -24,8 +25,8 @@ export type HybridOptions = {
   readonly store: ResourceStore
   readonly host: ResourceHost
   readonly expand: Expand
-  /** Lines and references of the text of the file. */
-  readonly fileIndex?: () => FileIndex | undefined
+  /** The configuration file; changes through the API never write to it. */
+  readonly file?: ConfigFile
   readonly randomUuid: () => string
   readonly clock: Clock
   readonly log: Log
@@ -88,13 +89,23 @@ export function createHybridResources(options: HybridOptions): Resources {
         return refusal(503, `the history cannot be read: ${error.message}`)
       }
     },
+    text:
+      options.file &&
+      createFileText({
+        file: options.file,
+        host,
+        log,
+        readOnly: fileOwned,
+        prepare: undefined,
+        activated() {},
+      }),
     async idle() {
       await Promise.allSettled(writes)
     },
     effective: () => ({
       config: state.active?.config ?? state.file ?? {},
       file: state.file ?? {},
-      fileIndex: options.fileIndex?.(),
+      fileIndex: options.file?.index(),
     }),
     status: () => statusOf(state, connection),
     async close() {
@@ -126,6 +137,11 @@ async function useFile(
 }
 
 const noRecords: ReadonlySet<string> = new Set()
+const fileOwned = refusal(
+  409,
+  'the configuration file cannot be changed through the API in hybrid mode: change it on its machine',
+)
+
 const maxListedRecords = 100
 
 function statusOf(

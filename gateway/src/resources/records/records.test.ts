@@ -165,7 +165,7 @@ describe('a list with origins', () => {
 
   it('yields to traffic with many records', async () => {
     const keys = Array.from(
-      { length: 20_000 },
+      { length: 5_000 },
       (_, at) => `        - { key: k${at}, metadata: { name: n${at} } }`,
     )
     const text = `llm:\n  models: []\n  policies:\n    apiKey:\n      keys:\n${keys.join('\n')}\n`
@@ -174,8 +174,8 @@ describe('a list with origins', () => {
     const turns = await countTurns(async () => {
       total = (await list(replica, '/llm.apiKey?search=n1&limit=10')).total
     })
-    expect(total).toBeGreaterThan(11_000)
-    expect(turns).toBeGreaterThan(2)
+    expect(total).toBe(1_111)
+    expect(turns).toBeGreaterThan(1)
   })
 })
 

@@ -42,10 +42,11 @@ function secretsIn(value: JsonValue, shapes: readonly Shape[], path: FieldPath):
 
 /** Masks the secrets in the value of a record. `name` is the name of the record. */
 export function maskRecord(kind: Kind, name: string | undefined, value: JsonValue): JsonValue {
-  return kind.placement.kind === 'catalog' ? value : masked(value, shapesOf(kind, name), '')
+  return kind.placement.kind === 'catalog' ? value : maskValue(value, shapesOf(kind, name), '')
 }
 
-function masked(value: JsonValue, shapes: readonly Shape[], name: string): JsonValue {
+/** Masks the secrets in a value; `name` is the name of its member. */
+export function maskValue(value: JsonValue, shapes: readonly Shape[], name: string): JsonValue {
   // `{file: …}` refers to a secret and contains none.
   if (isSecret(shapes) && !isFileReference(value)) return value === null ? value : mask
   if (typeof value === 'string') return maskText(value, name)
@@ -53,12 +54,12 @@ function masked(value: JsonValue, shapes: readonly Shape[], name: string): JsonV
     return value.map((item, index) =>
       typeof item === 'string' && isFlagValue(value, index)
         ? mask
-        : masked(item, childShapes(shapes, 0), name),
+        : maskValue(item, childShapes(shapes, 0), name),
     )
   }
   if (!isJsonObject(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, entry]) => [key, masked(entry, childShapes(shapes, key), key)]),
+    Object.entries(value).map(([key, entry]) => [key, maskValue(entry, childShapes(shapes, key), key)]),
   )
 }
 
