@@ -16,6 +16,7 @@ import type { Address, HttpListener, Route, Snapshot } from '../pipeline/snapsho
 import { compileGuardrails, type ScopedGuards } from '../policies/guardrails/guardrails.ts'
 import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import { compilePayloads } from '../policies/guardrails/payloads/payloads.ts'
+import { deniedPage } from '../policies/oidc/denied-page.ts'
 import { compilePermits, type Permits } from '../policies/registry/permits.ts'
 import { compilePolicies, type Reach } from '../policies/registry/registry.ts'
 import type { PolicyScope } from '../policies/registry/scope.ts'
@@ -211,7 +212,12 @@ function uiSection(
       const all = [...scopes, ...own]
       const kind = { kind: 'ui', maxBodyBytes: maxBufferSize } as const
       const { policies } = compilePolicies(all, context, kind)
-      const route = plainRoute('ui', [uiCall, ...policies], backend(compilePermits(all, context)), context)
+      const route = plainRoute(
+        'ui',
+        [uiCall, deniedPage, ...policies],
+        backend(compilePermits(all, context)),
+        context,
+      )
       return { ...route, isConsole: true }
     },
   }

@@ -80,7 +80,7 @@ function createProvider(
     features: {
       devInteractions: { enabled: false },
       revocation: { enabled: true },
-      rpInitiatedLogout: { enabled: true, logoutSource: confirmLogout },
+      rpInitiatedLogout: { enabled: true, logoutSource: confirmLogout, postLogoutSuccessSource: endLogout },
     },
     cookies: { keys: ['provider-cookie-key'] },
     jwks: { keys: [signingKey] },
@@ -106,6 +106,11 @@ function createProvider(
 /** The logout form, without its script. */
 function confirmLogout(context, form) {
   context.body = `<!doctype html><title>Log out</title>${form}<button autofocus type="submit" form="op.logoutForm" value="yes" name="logout">Yes</button>`
+}
+
+/** The end of a logout without a registered address, without fonts of another server. */
+function endLogout(context) {
+  context.body = '<!doctype html><title>Logged out</title><h1>Logged out at the provider</h1>'
 }
 
 /** Asks for the name of the user, or logs in as `user`, and consents. */

@@ -23,12 +23,17 @@ export type ApiCall = {
   readonly revision?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
+  /** False for a call that reports a missing login, in place of a wait for a new one. */
+  readonly waitsForLogin?: boolean
 }
 
-/** Called on a reply that requires a login; the account part of the shell replaces it. */
-let onUnauthorized: (() => void) | undefined
+/** A call that requires a login. `isRead`: it changes nothing. */
+export type UnauthorizedCall = { readonly isRead: boolean; readonly signal?: AbortSignal | undefined }
 
-export function setUnauthorizedListener(listener: (() => void) | undefined): void {
+/** Waits for a login; resolves with whether to repeat the call. Set by the session part of the shell. */
+let onUnauthorized: ((call: UnauthorizedCall) => Promise<boolean>) | undefined
+
+export function setUnauthorizedListener(listener: typeof onUnauthorized): void {
   onUnauthorized = listener
 }
 
@@ -41,10 +46,21 @@ export async function api<Result>(path: string, call: ApiCall = {}): Promise<Res
 
 /** Calls the admin API and returns the successful response, for streams and files. Throws `ApiError`. */
 export async function apiResponse(path: string, call: ApiCall = {}): Promise<Response> {
+  const { method = 'GET', signal, waitsForLogin = true } = call
+  const response = await send(path, call)
+  if (response.ok) return response
+  const isRepeated = waitsForLogin && requiresLogin(response) && onUnauthorized !== undefined
+  if (!isRepeated || !(await onUnauthorized?.({ isRead: method === 'GET', signal })))
+    throw await errorOf(response)
+  const repeated = await send(path, call)
+  if (repeated.ok) return repeated
+  throw await errorOf(repeated)
+}
+
+async function send(path: string, call: ApiCall): Promise<Response> {
   const { method = 'GET', body, revision, signal } = call
-  let response: Response
   try {
-    response = await fetch(addressOf(path, call.query), {
+    return await fetch(addressOf(path, call.query), {
       method,
       credentials: 'same-origin',
       headers: {
@@ -61,14 +77,17 @@ export async function apiResponse(path: string, call: ApiCall = {}): Promise<Res
     if (signal?.aborted) throw error
     throw new ApiError('The gateway does not answer. Check that it runs and is reachable.', 0)
   }
-  if (response.ok) return response
-  throw await refusalOf(response)
 }
 
-/** The error of a refused call. A missing login is reported to the account part of the shell. */
+/** The error of a refused call that is not repeated. A missing login is reported to the shell. */
 export async function refusalOf(response: Response): Promise<ApiError> {
-  if (response.status === 401) onUnauthorized?.()
+  if (requiresLogin(response)) void onUnauthorized?.({ isRead: false })
   return await errorOf(response)
+}
+
+/** Whether the session of the browser has ended. Refusals of keys and of basic authentication differ. */
+function requiresLogin({ status, headers }: Response): boolean {
+  return status === 401 && headers.get('www-authenticate')?.startsWith('Cookie ') === true
 }
 
 function addressOf(path: string, query: ApiCall['query'] = {}): string {

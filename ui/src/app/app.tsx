@@ -8,6 +8,9 @@ import { guardNavigation } from '../save/unsaved.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 import { LoadingPage, MissingPage } from './page-states.tsx'
 import { pageRoutes } from './routes.ts'
+import { LoginDialog } from './session/login-dialog.tsx'
+import { RenewedPage } from './session/renewed-page.tsx'
+import { renewedPath } from './session/session.ts'
 import { Shell } from './shell/shell.tsx'
 
 const pages = pageRoutes.map(({ path, load }) => ({ path, Content: lazy(load) }))
@@ -19,22 +22,30 @@ export function App() {
     <QueryClientProvider client={queryClient}>
       <TooltipProvider delayDuration={350}>
         <Router base="/ui" aroundNav={guardNavigation}>
-          <Shell>
-            <ErrorBoundary>
-              <Suspense fallback={<LoadingPage />}>
-                <Switch>
-                  {pages.map(({ path, Content }) => (
-                    <Route key={path} path={path}>
-                      <Content />
-                    </Route>
-                  ))}
-                  <Route>
-                    <MissingPage />
-                  </Route>
-                </Switch>
-              </Suspense>
-            </ErrorBoundary>
-          </Shell>
+          <Switch>
+            <Route path={renewedPath}>
+              <RenewedPage />
+            </Route>
+            <Route>
+              <Shell>
+                <ErrorBoundary>
+                  <Suspense fallback={<LoadingPage />}>
+                    <Switch>
+                      {pages.map(({ path, Content }) => (
+                        <Route key={path} path={path}>
+                          <Content />
+                        </Route>
+                      ))}
+                      <Route>
+                        <MissingPage />
+                      </Route>
+                    </Switch>
+                  </Suspense>
+                </ErrorBoundary>
+              </Shell>
+            </Route>
+          </Switch>
+          <LoginDialog />
         </Router>
         <Toasts />
       </TooltipProvider>

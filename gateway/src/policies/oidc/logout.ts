@@ -43,7 +43,7 @@ export function compileLogout(options: LogoutOptions) {
     const text = cookies.session({ headers, isSecure })
     const session = text === undefined ? undefined : sessions.open(text)
     const removal = { 'set-cookie': cookies.removeSession({ headers, isSecure, maxAgeSeconds: 0 }) }
-    if (session === undefined) return loggedOutPage(refererPath(request, { paths, urls }), removal)
+    if (session === undefined) return loggedOutPage(nextPath(request, { paths, urls }), removal)
     options.end(session.id)
     // The reply does not depend on the result.
     if (session.refreshToken !== undefined) void provider.revoke(session.refreshToken)
@@ -54,7 +54,7 @@ export function compileLogout(options: LogoutOptions) {
       ...(after === undefined ? {} : { post_logout_redirect_uri: after }),
     })
     const target = url ?? after
-    if (target === undefined) return loggedOutPage(refererPath(request, { paths, urls }), removal)
+    if (target === undefined) return loggedOutPage(nextPath(request, { paths, urls }), removal)
     return browserRedirect(target, removal)
   }
 }
@@ -68,11 +68,13 @@ function isForeign(request: RequestFacts, urls: PublicUrls): boolean {
   return !isSame || (origin !== undefined && origin !== new URL(urls.redirectUri(request)).origin)
 }
 
-/** Path of the page with the link to the logout, for a link back. */
-function refererPath(
+/** Path for a link to a further login: the parameter `return`, or the page with the link to the logout. */
+function nextPath(
   request: RequestFacts,
   { paths, urls }: Pick<LogoutOptions, 'paths' | 'urls'>,
 ): string | undefined {
+  const wanted = new URLSearchParams(request.query).get('return')
+  if (wanted !== null) return returnTarget(wanted, paths)
   const referer = URL.parse(firstHeader(request.headers, 'referer') ?? '')
   if (referer?.origin !== new URL(urls.redirectUri(request)).origin) return undefined
   return returnTarget(referer.pathname + referer.search, paths)

@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
+import { SessionBanner } from '../session/session-banner.tsx'
 import { CommandPalette } from './command-palette.tsx'
 import { ConfigBanner } from './config-banner.tsx'
 import { Drawer } from './drawer.tsx'
@@ -45,6 +46,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <Sidebar onNavigate={() => setMenuOpen(false)} />
       </Drawer>
       <TopBar onMenu={() => setMenuOpen(true)} onSearch={() => setPaletteOpen(true)} />
+      <SessionBanner />
       <ConfigBanner />
       <main id="main" ref={main} tabIndex={-1} className="outline-none">
         {children}

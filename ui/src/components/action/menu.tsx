@@ -13,6 +13,8 @@ export type MenuItem =
       onSelect(): void
     }
   | { readonly kind: 'separator' }
+  /** Text that is not an action. */
+  | { readonly kind: 'note'; readonly title: string; readonly lines: readonly string[] }
 
 /** A menu below its trigger, which must accept a ref. */
 export function Menu({
@@ -34,10 +36,21 @@ export function Menu({
           collisionPadding={8}
           className="fade z-50 min-w-44 rounded-lg border border-line bg-surface p-1 shadow-high"
         >
-          {items.map((item, index) =>
-            item.kind === 'separator' ? (
-              <DropdownMenu.Separator key={index} className="my-1 h-px bg-line" />
-            ) : (
+          {items.map((item, index) => {
+            if (item.kind === 'separator')
+              return <DropdownMenu.Separator key={index} className="my-1 h-px bg-line" />
+            if (item.kind === 'note')
+              return (
+                <DropdownMenu.Label key={item.title} className="max-w-72 px-2.5 py-1.5 text-sm break-words">
+                  <span className="block font-medium">{item.title}</span>
+                  {item.lines.map((line) => (
+                    <span key={line} className="mt-0.5 block text-xs text-ink-soft">
+                      {line}
+                    </span>
+                  ))}
+                </DropdownMenu.Label>
+              )
+            return (
               <DropdownMenu.Item
                 key={item.label}
                 disabled={item.disabled === true}
@@ -51,8 +64,8 @@ export function Menu({
                 {item.icon && <item.icon className="size-4 shrink-0" aria-hidden />}
                 {item.label}
               </DropdownMenu.Item>
-            ),
-          )}
+            )
+          })}
         </DropdownMenu.Content>
       </DropdownMenu.Portal>
     </DropdownMenu.Root>
