@@ -1,4 +1,5 @@
-import { useId, useState } from 'react'
+import { useEffect, useId, useState } from 'react'
+import { enterKey } from '../../../api/entered-key.ts'
 import { Button } from '../../../components/action/button.tsx'
 import { CopyButton } from '../../../components/action/copy-button.tsx'
 import { Notice } from '../../../components/feedback/notice.tsx'
@@ -18,6 +19,8 @@ export function OneTimeKey({
 }) {
   const [stored, setStored] = useState(false)
   const id = useId()
+  // The chat and the snippets of this page use it until a reload.
+  useEffect(() => enterKey(secret), [secret])
   return (
     <Dialog
       open
