@@ -34,7 +34,7 @@ export type GlobalLimit = {
   readonly descriptors: readonly { readonly type: string; readonly keys: readonly string[] }[]
   readonly checks: Readonly<Record<string, number>>
   readonly reports: Readonly<Record<string, number>>
-  readonly lastFailure?: { readonly at: string; readonly [name: string]: unknown }
+  readonly lastFailure?: { readonly at: string; readonly reason: string }
 }
 
 export type KeyLimit = BucketStatus & {

@@ -2,12 +2,15 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query'
 import { api } from './client.ts'
 
 export type LivePoint = {
-  /** RFC 3339, or milliseconds since the epoch. */
-  readonly time: string | number
+  /** End of the step: milliseconds since the epoch. */
+  readonly time: number
   readonly requests: number
+  /** Responses with status 5xx. */
   readonly errors: number
-  readonly p50Ms?: number | null
-  readonly p99Ms?: number | null
+  /** Responses with status 4xx. */
+  readonly refused: number
+  readonly p50Ms?: number
+  readonly p99Ms?: number
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
@@ -20,8 +23,8 @@ export type LiveState = {
   readonly now: {
     readonly requestsPerSecond: number
     readonly errorRate: number
-    readonly p50Ms?: number | null
-    readonly p99Ms?: number | null
+    readonly p50Ms?: number
+    readonly p99Ms?: number
     readonly tokensPerMinute: number
     readonly costUsdPerHour: number
     readonly activeRequests: number

@@ -141,7 +141,7 @@ function optionsOf({ times, bucketMs, series, kind, height, element }: OptionInp
     width: element.clientWidth,
     height,
     ms: 1,
-    padding: [8, 4, 0, 0],
+    padding: [8, 22, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
     scales: {

@@ -35,7 +35,7 @@ export function RangePicker({ choice, range, onChoose, onRefresh, busy = false }
     <div className="flex items-center gap-1">
       <Select
         aria-label="Time range"
-        className="w-auto max-w-64"
+        className="max-w-64"
         value={choice.kind === 'preset' ? choice.preset.id : custom}
         onChange={choose}
         options={[

@@ -5,13 +5,14 @@ import { type Metric, metrics } from './metrics.ts'
 /** Choice of the plotted figure, of all figures. */
 export function MetricChoice({ metric, onChoose }: { metric: Metric; onChoose(id: string): void }) {
   return (
-    <Select
-      aria-label="Figure"
-      className="w-auto"
-      value={metric.id}
-      onChange={onChoose}
-      options={metrics.map(({ id, label }) => ({ value: id, label }))}
-    />
+    <span>
+      <Select
+        aria-label="Figure"
+        value={metric.id}
+        onChange={onChoose}
+        options={metrics.map(({ id, label }) => ({ value: id, label }))}
+      />
+    </span>
   )
 }
 
@@ -34,7 +35,6 @@ export function GroupChoice({
       <span aria-hidden>{label}</span>
       <Select
         aria-label={label === 'By' ? 'Group by' : 'Second group'}
-        className="w-auto"
         value={value?.field ?? 'nothing'}
         onChange={onChoose}
         options={[

@@ -46,7 +46,7 @@ function totalSeries(rows: Rows, metric: Metric): ChartSeries[] {
   if (metric.id === 'requests')
     return [
       { key: 'ok', label: 'Succeeded', color: 1, values: of((sums) => sums.requests - sums.errors) },
-      { key: 'errors', label: 'Failed', color: 'bad', values: of((sums) => sums.errors) },
+      { key: 'errors', label: 'Failed or refused', color: 'bad', values: of((sums) => sums.errors) },
     ]
   if (metric.id === 'tokens')
     return [
