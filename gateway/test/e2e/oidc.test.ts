@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { request as sendHttp } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { endAfter } from '../support/cleanup.ts'
 import { freePort } from '../support/free-port.ts'
@@ -341,6 +342,49 @@ describe('oidc', () => {
     await again.stop()
     await startGateway({}, { again, env: { OIDC_COOKIE_SECRET: 'n'.repeat(40) } })
     expect((await browser.script(`${url}/app`)).status).toBe(401)
+  })
+
+  it('uses the public address behind a trusted proxy only', async () => {
+    const { url, gateway, port } = await setup()
+    const proxied = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'gw.example.com' }
+    const redirectUri = async () => {
+      const browser = createLoginBrowser()
+      const { headers } = await browser.navigate(`${url}/app`, { headers: proxied })
+      const location = new URL(headers.get('location') ?? '')
+      return [location.searchParams.get('redirect_uri'), browser.received[0]?.replace(/-t-.*?;/, ';')]
+    }
+    expect(await redirectUri()).toEqual([
+      `${url}/oauth/callback`,
+      expect.stringMatching(/^tollgate-oidc; Max-Age=900; Path=\/; HttpOnly; SameSite=Lax$/),
+    ])
+    const { gateways: _, ...config } = JSON.parse(readFileSync(gateway.file, 'utf8')) as GatewayConfig
+    await gateway.reload({
+      ...config,
+      gateways: { default: { port } },
+      frontendPolicies: { http: { trustedProxies: ['127.0.0.1'] } },
+    })
+    expect(await redirectUri()).toEqual([
+      'https://gw.example.com/oauth/callback',
+      expect.stringMatching(/^__Host-tollgate-oidc; .*; SameSite=Lax; Secure$/),
+    ])
+  })
+
+  it('refuses a WebSocket of another origin, whatever its cookie', async () => {
+    const { url, browser } = await setup()
+    await browser.open(`${url}/app`)
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const statusWith = (origin: string) =>
+      new Promise<number>((resolve, reject) => {
+        const headers = { cookie, origin, connection: 'upgrade', upgrade: 'websocket' }
+        const outgoing = sendHttp(`${url}/app`, { headers }, (response) => {
+          response.resume()
+          resolve(response.statusCode ?? 0)
+        })
+        outgoing.on('error', reject)
+        outgoing.end()
+      })
+    expect(await statusWith('http://127.0.0.1:1')).toBe(403)
+    expect(await statusWith(url)).toBe(200)
   })
 
   it('denies with a page that has the cause while the provider is away', async () => {

@@ -23,6 +23,8 @@ export type LoginOptions = {
   /** Completed logins. */
   completed: ReplayCache
   maxAgeMs: number
+  /** Path for a further attempt without a known target. */
+  home: string
   now(): number
 }
 
@@ -101,7 +103,8 @@ export function compileCallback(options: LoginOptions) {
     const isMalformed = request.query.length > maxQueryLength || hasRepeated(parameters)
     const at = { headers: request.headers, isSecure: urls.isSecure(request) }
     const login = id === undefined || isMalformed ? undefined : readLogin(cookies.login(id, at), state)
-    if (id === undefined || login === undefined) return failureReply(exchange, unknownLogin)
+    if (id === undefined || login === undefined)
+      return failureReply(exchange, { ...unknownLogin, retry: options.home })
     const removal = cookies.removeLogin(id, { ...at, maxAgeSeconds: 0 })
     const fail = (failure: LoginFailure) =>
       failureReply(exchange, { ...failure, retry: login.target, headers: { 'set-cookie': [removal] } })
@@ -122,7 +125,6 @@ const unknownLogin: LoginFailure = {
   status: 400,
   code: 'login_unknown',
   reason: 'the login has expired, was already completed, or began in another browser',
-  retry: '/',
 }
 
 const tooLarge: LoginFailure = {

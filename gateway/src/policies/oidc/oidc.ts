@@ -31,9 +31,9 @@ const repeatMs = 60_000
 
 /**
  * Compiles `oidc`. Sessions are sealed into cookies: any data plane or replica with the secret continues
- * them. Equal settings share a session.
+ * them. Equal settings share a session. `scope` is the name of the policy scope.
  */
-export function compileOidc(config: OidcConfig, context: CompileContext): Policy {
+export function compileOidc(config: OidcConfig, context: CompileContext, scope: string): Policy {
   const { clientId, session = {} } = config
   const now = () => context.clock.now()
   const policy = identityOf(config)
@@ -61,6 +61,7 @@ export function compileOidc(config: OidcConfig, context: CompileContext): Policy
     cookies: createLoginCookies(policy.slice(0, 12)),
     sealing: createSealing(secrets, 'login', policy),
     ...{ sessions, provider, readClaims, maxAgeMs, now },
+    home: scope === 'ui' ? '/ui/' : '/',
     completed: context.retained(`${name}/logins`, () =>
       createReplayCache(context.memory, { name: `${name}/logins`, capacity: maxLogins }, context.clock),
     ),

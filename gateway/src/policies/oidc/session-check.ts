@@ -1,4 +1,4 @@
-import type { Headers } from '../../net/http/headers.ts'
+import { firstHeader, type Headers } from '../../net/http/headers.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
@@ -96,6 +96,7 @@ export function compileSessionCheck(options: SessionCheckOptions): Policy {
       const text = cookies.session(at(exchange))
       const session = text === undefined ? undefined : sessions.open(text)
       if (session === undefined || options.isEnded(session.id)) return challenge(exchange)
+      if (isForeignUpgrade(exchange, urls)) return refuseUpgrade(exchange)
       return isDue(session, now()) ? refreshed(exchange, session) : admit(exchange, session, undefined)
     },
     onReply(exchange, reply) {
@@ -108,6 +109,20 @@ export function compileSessionCheck(options: SessionCheckOptions): Policy {
     },
     explain: ({ auth: { session } }) => ({ session: session === undefined ? 'absent' : 'accepted' }),
   }
+}
+
+/** Whether a page of another origin opens a WebSocket, which browsers permit, with cookies of the same site. */
+function isForeignUpgrade({ upgrade, facts: { request } }: Exchange, urls: PublicUrls): boolean {
+  const origin = upgrade === undefined ? undefined : firstHeader(request.headers, 'origin')
+  return origin !== undefined && origin !== new URL(urls.redirectUri(request)).origin
+}
+
+function refuseUpgrade(exchange: Exchange): Reply {
+  return failureReply(exchange, {
+    status: 403,
+    code: 'cross_origin_upgrade',
+    reason: 'the page of another origin may not use this session',
+  })
 }
 
 function isDue({ tokens, refreshToken }: Session, now: number): boolean {

@@ -113,7 +113,7 @@ function compileSteps(
   return {
     documents: ofMcp?.discovery,
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
-    oidc: oidc && compileOidc(oidc, context),
+    oidc: oidc && compileOidc(oidc, context, scope),
     mcpAuthentication: ofMcp?.check,
     jwtAuth: jwtAuth && compileJwtAuth(jwtAuth, context),
     apiKey: apiKey && compileApiKey(apiKey, context, scope),
