@@ -25,6 +25,10 @@ const alwaysKept = ['iss', 'sub', 'aud']
 /** Claims about the token, not about the user. */
 const tokenClaims = ['at_hash', 'c_hash', 's_hash', 'nonce']
 
+export function isUserClaim(name: string): boolean {
+  return !tokenClaims.includes(name)
+}
+
 /**
  * Compiles the reader of claims: those of the verified ID token, completed by the UserInfo endpoint. After a
  * refresh without an ID token, the previous ones remain (OpenID Connect Core section 12.2).
@@ -38,9 +42,7 @@ export function compileUserClaims({
   const kept = names && new Set([...names, ...alwaysKept])
 
   function selected(claims: ExactJsonObject): ExactJsonObject {
-    return Object.fromEntries(
-      Object.entries(claims).filter(([name]) => kept?.has(name) ?? !tokenClaims.includes(name)),
-    )
+    return Object.fromEntries(Object.entries(claims).filter(([name]) => kept?.has(name) ?? isUserClaim(name)))
   }
 
   async function identity(

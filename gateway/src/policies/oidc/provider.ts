@@ -107,6 +107,8 @@ export function createLoginProvider(options: LoginProviderOptions): LoginProvide
   ): Promise<ProviderResult<T>> {
     const connected = await connect()
     if (connected.kind !== 'found') return connected
+    if (connected.value.configuration.serverMetadata().token_endpoint === undefined)
+      return { kind: 'unavailable', reason: `${issuer} has no usable token endpoint` }
     if (!options.active.tryAdd(1, maxActive))
       return { kind: 'unavailable', reason: 'too many logins at the same time' }
     try {
@@ -129,7 +131,7 @@ export function createLoginProvider(options: LoginProviderOptions): LoginProvide
       if (connected.kind !== 'found') return connected
       const { library, configuration } = connected.value
       if (configuration.serverMetadata().authorization_endpoint === undefined)
-        return { kind: 'unavailable', reason: `${issuer} has no authorization endpoint` }
+        return { kind: 'unavailable', reason: `${issuer} has no usable authorization endpoint` }
       const url = library.buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
         scope: scopes.join(' '),
@@ -274,7 +276,7 @@ function failureOf(
   if (cause instanceof GatewayError) return { kind: 'unavailable', reason: `the provider does not respond` }
   if (error instanceof library.ClientError) {
     const status = cause instanceof Response ? cause.status : undefined
-    if (status !== undefined && status >= 400)
+    if (status !== undefined && status >= 300)
       return { kind: 'unavailable', reason: `the provider returned status ${status}` }
     return { kind: 'refused', reason: 'the response of the provider is not valid' }
   }

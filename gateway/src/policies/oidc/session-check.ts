@@ -111,7 +111,7 @@ export function compileSessionCheck(options: SessionCheckOptions): Policy {
   }
 }
 
-/** Whether a page of another origin opens a WebSocket, which browsers permit, with cookies of the same site. */
+/** Whether a page of another origin opens a WebSocket: browsers permit it, with cookies of the same site. */
 function isForeignUpgrade({ upgrade, facts: { request } }: Exchange, urls: PublicUrls): boolean {
   const origin = upgrade === undefined ? undefined : firstHeader(request.headers, 'origin')
   return origin !== undefined && origin !== new URL(urls.redirectUri(request)).origin

@@ -47,6 +47,15 @@ describe('sessions', () => {
     expect(sessions.open(late)).toBeUndefined()
   })
 
+  it('have claims that changed since the ID token, without those about the token', () => {
+    const time = { now: 0 }
+    const token = `e30.${Buffer.from('{"sub":"ada","nonce":"n","groups":["a"]}').toString('base64url')}.c2ln`
+    const claims = { sub: 'ada', groups: [] }
+    const sessions = sessionsAt(time)
+    const text = sessions.seal({ ...content, claims, idToken: token }) ?? ''
+    expect(sessionsAt(time).open(text)?.claims).toEqual(claims)
+  })
+
   it('omit the ID token before they are refused as too large', () => {
     const time = { now: 0 }
     const sessions = sessionsAt(time)

@@ -1,6 +1,7 @@
 import { buildExact, exactText } from '../../../lib/json/exact.ts'
 import { type ExactJsonObject, isExactJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import { createLru } from '../../../lib/lru.ts'
+import { isUserClaim } from '../claims.ts'
 import { maxSessionLength } from './cookies.ts'
 import type { Sealing } from './sealing.ts'
 
@@ -80,7 +81,7 @@ function writeSession(
   return {
     i: id,
     g: generation,
-    // Claims of the ID token are not stored twice.
+    // Claims of the ID token are not stored twice. After a refresh others may have changed since.
     c: exactText(idToken === undefined ? claims : withoutEqual(claims, claimsOf(idToken))),
     ...(idToken === undefined ? {} : { t: idToken }),
     ...(refreshToken === undefined ? {} : { r: refreshToken }),
@@ -100,7 +101,7 @@ function readSession(value: JsonObject): Session | undefined {
   return {
     id,
     generation,
-    claims: typeof idToken === 'string' ? { ...own, ...claimsOf(idToken) } : own,
+    claims: typeof idToken === 'string' ? { ...claimsOf(idToken), ...own } : own,
     idToken: typeof idToken === 'string' ? idToken : undefined,
     refreshToken: typeof refreshToken === 'string' ? refreshToken : undefined,
     tokens: typeof from === 'number' && typeof until === 'number' ? { from, until } : undefined,
@@ -113,9 +114,14 @@ function readSession(value: JsonObject): Session | undefined {
 /** Claims of a verified ID token. */
 function claimsOf(idToken: string): ExactJsonObject {
   const claims = buildExact(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString())
-  return isExactJsonObject(claims) ? claims : {}
+  if (!isExactJsonObject(claims)) return {}
+  return Object.fromEntries(Object.entries(claims).filter(([name]) => isUserClaim(name)))
 }
 
 function withoutEqual(claims: ExactJsonObject, known: ExactJsonObject): ExactJsonObject {
-  return Object.fromEntries(Object.entries(claims).filter(([name]) => !Object.hasOwn(known, name)))
+  return Object.fromEntries(
+    Object.entries(claims).filter(
+      ([name, value]) => !Object.hasOwn(known, name) || exactText(value) !== exactText(known[name]),
+    ),
+  )
 }
