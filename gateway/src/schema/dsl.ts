@@ -13,6 +13,8 @@ export type Infer<S extends Schema> = z.infer<S>
 export type FieldMeta = {
   doc: string
   example?: unknown
+  /** Common values, as further examples of the JSON Schema. Others are valid. */
+  suggestions?: readonly string[]
   default?: unknown
   /** Masked in every output of the configuration. */
   secret?: boolean

@@ -21,6 +21,7 @@ const formatPatterns: Record<Format, string | undefined> = {
 const ownKeys: readonly (keyof ShapeMeta | 'exactlyOne')[] = [
   'doc',
   'example',
+  'suggestions',
   'secret',
   'advanced',
   'format',
@@ -126,10 +127,11 @@ const keyword = new Set([
 
 /** Replaces own metadata by keywords of JSON Schema, in place, as the library requires. */
 function toStandardKeywords(json: JsonSchema): void {
-  const { doc, example, secret, advanced, format, roots, min, max, exactlyOne } = json
+  const { doc, example, suggestions, secret, advanced, format, roots, min, max, exactlyOne } = json
   for (const key of ownKeys) delete json[key]
   if (typeof doc === 'string' && doc !== '') json.description = doc
-  if (example !== undefined) json.examples = [example]
+  const further = Array.isArray(suggestions) ? suggestions.filter((one) => one !== example) : []
+  if (example !== undefined) json.examples = [example, ...further]
   if (secret === true) json.writeOnly = true
   if (advanced === true) json['x-advanced'] = true
   if (isFormat(format)) {

@@ -27,6 +27,7 @@ type Catalog = {
 const defaultLimit = 100
 const maxLimit = 500
 const maxTextLength = 200
+const maxModels = 200
 
 /** Endpoint of effective prices with their catalogs. */
 export function costsEndpoint(options: CostsOptions): AdminEndpoint {
@@ -61,8 +62,9 @@ function readQuery(
   if (source !== undefined && !sourceNames.includes(source))
     return refusal(400, `source must be ${sourceNames.join(', ')}`)
   const catalog = source === undefined ? undefined : sources.findLastIndex((one) => one.source === source)
+  const models = sent.get('models')?.split(',', maxModels)
   const [search, provider, cursor] = ['search', 'provider', 'cursor'].map((name) => sent.get(name))
-  return { kind: 'query', query: { search, provider, catalog, limit, cursor } }
+  return { kind: 'query', query: { search, provider, catalog, models, limit, cursor } }
 }
 
 const sourceNames: readonly string[] = ['base', 'custom', 'file', 'inline']

@@ -1,7 +1,7 @@
 import { type OpenApiPart, responses } from '../../resources/api/openapi-part.ts'
 
 /** Query parameters of the list of prices. */
-export const costQueryParameters = ['search', 'provider', 'source', 'limit', 'cursor'] as const
+export const costQueryParameters = ['search', 'provider', 'source', 'models', 'limit', 'cursor'] as const
 
 const text = { type: 'string' }
 const count = { type: 'integer' }
@@ -10,6 +10,7 @@ const descriptions: Readonly<Record<(typeof costQueryParameters)[number], string
   search: 'Part of the provider or model, in any case.',
   provider: 'Kind of the provider, such as `openai`.',
   source: 'Only models with a price from this catalog: `base`, `custom`, `file` or `inline`.',
+  models: 'Only these models: at most 200 of the form `provider/model`, separated by commas.',
   limit: 'Maximum number of models, from 1 to 500; default 100.',
   cursor: '`nextCursor` of the previous page.',
 }

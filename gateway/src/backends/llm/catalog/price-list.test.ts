@@ -7,6 +7,7 @@ const all: CostQuery = {
   search: undefined,
   provider: undefined,
   catalog: undefined,
+  models: undefined,
   limit: 100,
   cursor: undefined,
 }
@@ -60,6 +61,7 @@ describe('listPrices', () => {
     expect(names({ search: 'OPEN' })).toEqual(['GPT-4o', 'o3'])
     expect(names({ provider: 'groq' })).toEqual(['llama'])
     expect(names({ search: 'none' })).toEqual([])
+    expect(names({ models: ['openai/o3', 'groq/o3', 'openai/none'] })).toEqual(['o3'])
   })
 
   it('pages without gaps and repetitions', () => {

@@ -17,6 +17,8 @@ export type CostQuery = {
   readonly provider: string | undefined
   /** Only models with a price from the catalog of this index. */
   readonly catalog: number | undefined
+  /** Only these models, as `provider/model`. */
+  readonly models: readonly string[] | undefined
   readonly limit: number
   readonly cursor: string | undefined
 }
@@ -46,8 +48,10 @@ export function listPrices(
     createList(catalogs, context),
   )
   const search = query.search?.toLowerCase()
+  const names = query.models && new Set(query.models)
   const matching = prices.filter(
     ({ text, price }) =>
+      (names === undefined || names.has(`${price.provider}/${price.model}`)) &&
       (search === undefined || text.includes(search)) &&
       (query.provider === undefined || price.provider === query.provider) &&
       (query.catalog === undefined || Object.values(price.sources).includes(query.catalog)),

@@ -20,6 +20,7 @@ import {
   url,
 } from '../../../schema/dsl.ts'
 import { gatewayReferences } from '../../../schema/gateway-references.ts'
+import { providers } from '../providers/providers.ts'
 
 /** CEL variables of conditions that select the target of a virtual model. */
 export const routingRoots = ['now', 'request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'] as const
@@ -69,6 +70,12 @@ const headerMatch = object(
   { doc: 'A required header of the request.' },
 )
 
+const providerKind = name({
+  doc: 'Kind of provider.',
+  example: 'openai',
+  suggestions: providers.map((one) => one.name),
+})
+
 const modelFields = {
   name: name({
     doc: 'Model name in client requests: exact, `*`, `prefix*` or `*suffix`. The pattern with the most literal characters wins, then the first one.',
@@ -79,7 +86,7 @@ const modelFields = {
   ),
   provider: anyOfShapes(
     [
-      name({ doc: 'Kind of provider.', example: 'openai' }),
+      providerKind,
       object(
         { reference: name({ doc: 'Name of an entry of `llm.providers`.' }) },
         { doc: 'Shared settings.' },
@@ -124,7 +131,7 @@ const model = object(modelFields, modelMeta)
 const provider = object(
   {
     name: name({ doc: 'Name for references in models.' }),
-    provider: name({ doc: 'Kind of provider.', example: 'openai' }),
+    provider: providerKind,
     params: optional(params),
     defaults: optional(defaults),
   },

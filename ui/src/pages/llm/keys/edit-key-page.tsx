@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
-import type { KeyValue } from '../../../api/keys.ts'
+import type { KeyValue } from '../../../api/llm/keys.ts'
 import { type ConfigRecord, useRecord } from '../../../api/resources.ts'
 import { useWhoami } from '../../../api/whoami.ts'
 import { ButtonLink } from '../../../components/action/button.tsx'

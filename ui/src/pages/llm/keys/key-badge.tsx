@@ -1,4 +1,4 @@
-import type { VirtualKey } from '../../../api/keys.ts'
+import type { VirtualKey } from '../../../api/llm/keys.ts'
 import { Badge } from '../../../components/feedback/badge.tsx'
 
 const tones = { active: 'good', expired: 'warn', disabled: 'neutral' } as const

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { useBudgets } from '../../../api/budgets.ts'
-import type { KeyLimit, KeyUsage, VirtualKey } from '../../../api/keys.ts'
+import type { KeyLimit, KeyUsage, VirtualKey } from '../../../api/llm/keys.ts'
 import type { ConfigRecord } from '../../../api/resources.ts'
 import { Facts } from '../../../components/data/facts.tsx'
 import { Sparkline } from '../../../components/data/sparkline.tsx'

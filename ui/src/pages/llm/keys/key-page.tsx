@@ -1,7 +1,7 @@
 import { Ban, CircleCheck, MoreHorizontal, Pencil, RefreshCw, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
-import { useKey, type VirtualKey } from '../../../api/keys.ts'
+import { useKey, type VirtualKey } from '../../../api/llm/keys.ts'
 import { type ConfigRecord, useRecord } from '../../../api/resources.ts'
 import { useWhoami } from '../../../api/whoami.ts'
 import { Button, ButtonLink } from '../../../components/action/button.tsx'

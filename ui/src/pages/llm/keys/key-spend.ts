@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
-import type { VirtualKey } from '../../../api/keys.ts'
 import { type Summary, useSummary } from '../../../api/ledger/summary.ts'
+import type { VirtualKey } from '../../../api/llm/keys.ts'
 import { useWhoami } from '../../../api/whoami.ts'
 
 const dayMs = 86_400_000

@@ -1,7 +1,7 @@
 import { KeyRound, Plus } from 'lucide-react'
 import { useCallback } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
-import { useKeys, type VirtualKey } from '../../../api/keys.ts'
+import { useKeys, type VirtualKey } from '../../../api/llm/keys.ts'
 import { useMayChange } from '../../../api/whoami.ts'
 import { Button, ButtonLink } from '../../../components/action/button.tsx'
 import { Pager } from '../../../components/data/pager.tsx'

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type NewKey, rotateKey, type VirtualKey } from '../../../api/keys.ts'
+import { type NewKey, rotateKey, type VirtualKey } from '../../../api/llm/keys.ts'
 import { Button } from '../../../components/action/button.tsx'
 import { messageOf } from '../../../components/feedback/error-state.tsx'
 import { Notice } from '../../../components/feedback/notice.tsx'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { KeyValue } from '../../../../api/keys.ts'
+import type { KeyValue } from '../../../../api/llm/keys.ts'
 import { draftOf, emptyDraft, mistakesIn, recordOf } from './key-draft.ts'
 
 const text = fc.string({ minLength: 1, maxLength: 20 })

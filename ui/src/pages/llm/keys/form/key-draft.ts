@@ -1,4 +1,4 @@
-import type { KeyBudget, KeyLimit, KeyValue } from '../../../../api/keys.ts'
+import type { KeyBudget, KeyLimit, KeyValue } from '../../../../api/llm/keys.ts'
 
 /** Fields of the form of a key, as texts of inputs. */
 export type KeyDraft = {

@@ -1,5 +1,5 @@
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query'
-import { api } from './client.ts'
+import { api } from '../client.ts'
 
 export type KeyState = 'active' | 'expired' | 'disabled'
 
