@@ -45,10 +45,13 @@ export function mistakesIn(message: string, value: unknown): readonly FieldMista
 
 function fieldIn(line: string, value: unknown): FieldMistake | undefined {
   for (const match of line.matchAll(place)) {
-    const steps = stepsOf(match[1] ?? '')
-    const path = steps.length < 2 ? undefined : endIn(steps, value)
+    const [whole, text = ''] = match
+    const after = line.slice(match.index + whole.length)
+    // Other words with dots, such as the name of a kind, are no places.
+    if (!/^["'`]?:/.test(after) && !text.startsWith('value.')) continue
+    const path = endIn(stepsOf(text), value)
     if (path === undefined) continue
-    const rest = line.slice(match.index + match[0].length).replace(/^["'`]?\s*:?\s*/, '')
+    const rest = after.replace(/^["'`]?\s*:?\s*/, '')
     return { path, message: rest === '' ? line.trim() : rest }
   }
   return undefined

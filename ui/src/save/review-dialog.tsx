@@ -6,7 +6,7 @@ import { Dialog } from '../components/layout/dialog.tsx'
 import { isMasked, isObject } from '../schema-form/model/value.ts'
 import { type Draft, titleOf } from './requests.ts'
 
-const DiffView = lazy(() => import('./diff-view.tsx'))
+const DiffView = lazy(() => import('./diff/diff-view.tsx'))
 
 /** The change as a comparison, before it is stored. */
 export function ReviewDialog({

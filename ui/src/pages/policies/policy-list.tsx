@@ -35,7 +35,10 @@ export function PolicyList({ kind, path }: { kind: string; path: string }) {
   const policies = policiesOf(schema.data as JsonSchema)
   const byName = new Map(records.data.resources.map((record) => [record.name ?? '', record]))
   const set = policies.filter(({ name }) => byName.has(name))
-  const absent = policies.filter(({ name }) => !byName.has(name))
+  // An alias of another policy is of use only where a configuration has it already.
+  const absent = policies.filter(
+    ({ name, description }) => !byName.has(name) && !description.startsWith('Alias'),
+  )
   return (
     <>
       <Card title="In effect" about="Applied to every request" flush>

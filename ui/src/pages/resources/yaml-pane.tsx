@@ -1,9 +1,10 @@
-import { useState } from 'react'
-import { parseDocument } from 'yaml'
-import { TextArea } from '../../components/form/input.tsx'
-import { yamlOf } from '../../save/diff-view.tsx'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { yamlOf } from '../../save/diff/diff-view.tsx'
 import type { SchemaFormState } from '../../schema-form/form-state.ts'
 import type { JsonSchema } from '../../schema-form/model/schema.ts'
+import { sameJson } from '../../schema-form/model/value.ts'
+import { SchemaYaml } from '../../schema-form/yaml/schema-yaml.tsx'
+import { parseYaml, placeMistakes } from '../../schema-form/yaml/yaml-mistakes.ts'
 
 type YamlPaneProps = {
   readonly form: SchemaFormState
@@ -12,36 +13,65 @@ type YamlPaneProps = {
   onMistake(message: string | undefined): void
 }
 
+const parseDelayMs = 150
+
 /** The record as YAML. Both views edit the same value. */
-export default function YamlPane({ form, readOnly, onMistake }: YamlPaneProps) {
+export default function YamlPane({ form, schema, readOnly, onMistake }: YamlPaneProps) {
   const [text, setText] = useState(() => yamlOf(form.value))
-  const [mistake, setMistake] = useState<string>()
+  const shown = useRef(form.value)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const pending = useRef<string>(undefined)
+  const { set } = form
+
+  const apply = (next: string) => {
+    pending.current = undefined
+    const parsed = parseYaml(next)
+    onMistake(parsed.kind === 'invalid' ? parsed.message : undefined)
+    if (parsed.kind === 'invalid') return
+    shown.current = parsed.value ?? {}
+    set([], shown.current)
+  }
+  const latestApply = useRef(apply)
+  latestApply.current = apply
   const change = (next: string) => {
     setText(next)
-    const document = parseDocument(next, { uniqueKeys: true })
-    const [error] = document.errors
-    const found = error && `The YAML is not valid: ${error.message.split('\n')[0]}`
-    setMistake(found)
-    onMistake(found)
-    if (found === undefined) form.set([], document.toJS({ maxAliasCount: 100 }) ?? {})
+    pending.current = next
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => latestApply.current(next), parseDelayMs)
   }
+  // The last keys before the other view is opened count too.
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current)
+      if (pending.current !== undefined) latestApply.current(pending.current)
+    },
+    [],
+  )
+  // A value from elsewhere, such as a discarded change, replaces the text.
+  useEffect(() => {
+    if (sameJson(form.value, shown.current)) return
+    shown.current = form.value
+    setText(yamlOf(form.value))
+  }, [form.value])
+
+  const mistakes = useMemo(() => {
+    const parsed = form.mistakes.length === 0 ? undefined : parseYaml(text)
+    return parsed?.kind === 'value' ? placeMistakes(parsed.document, form.mistakes) : noMistakes
+  }, [form.mistakes, text])
   return (
-    <>
-      <TextArea
-        aria-label="YAML of the record"
-        aria-invalid={mistake !== undefined || undefined}
-        rows={24}
-        spellCheck={false}
-        className="font-mono text-xs"
-        readOnly={readOnly}
-        value={text}
-        onChange={(event) => change(event.target.value)}
-      />
-      {mistake && (
-        <p role="alert" className="mt-1 text-xs text-bad">
-          {mistake}
-        </p>
-      )}
-    </>
+    <SchemaYaml
+      label="YAML of the record"
+      schema={schema}
+      value={text}
+      readOnly={readOnly}
+      mistakes={mistakes}
+      {...(readOnly ? {} : { onChange: change })}
+      onBlur={() => {
+        clearTimeout(timer.current)
+        if (pending.current !== undefined) apply(pending.current)
+      }}
+    />
   )
 }
+
+const noMistakes: readonly never[] = []

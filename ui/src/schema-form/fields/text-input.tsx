@@ -1,11 +1,9 @@
-import { lazy, Suspense } from 'react'
 import { Input, TextArea } from '../../components/form/input.tsx'
+import { CelInput } from '../../editors/cel/cel-input.tsx'
 import { useFormContext } from '../form-context.ts'
 import { useControl } from '../frame/field-row.tsx'
 import type { NodeOf } from '../model/node.ts'
 import type { FieldPath } from '../model/value.ts'
-
-const CelInput = lazy(() => import('../../editors/cel-input.tsx'))
 
 export type InputProps<Node> = {
   readonly node: Node
@@ -41,25 +39,18 @@ export function TextInput({
     maxLength: Number.isFinite(node.maxLength) ? node.maxLength : undefined,
   }
   if (node.format === 'cel') {
-    const plain = (
-      <TextArea
-        {...attributes}
-        rows={2}
-        className="font-mono"
-        onChange={(event) => change(event.target.value)}
-      />
-    )
     return (
-      <Suspense fallback={plain}>
-        <CelInput
-          control={{ ...control, 'aria-label': label }}
-          value={text}
-          roots={node.roots}
-          placeholder={node.placeholder}
-          readOnly={readOnly}
-          onChange={change}
-        />
-      </Suspense>
+      <CelInput
+        label={label}
+        id={control.id}
+        describedBy={control['aria-describedby']}
+        invalid={control['aria-invalid']}
+        value={text}
+        roots={node.roots}
+        placeholder={node.placeholder}
+        readOnly={readOnly}
+        onChange={change}
+      />
     )
   }
   if (text.includes('\n') || text.length > 120) {

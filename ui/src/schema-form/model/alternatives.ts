@@ -29,10 +29,10 @@ function likeness(value: unknown, option: JsonSchema, definitions: Definitions):
       return node.values.includes(value) ? 1 : -1
     case 'list':
       return Array.isArray(value) ? 0 : -1
+    // An object with exactly the fields of an alternative is that one, any other object is a free one.
     case 'json':
-      return isObject(value) ? 0 : -1
     case 'map':
-      return isObject(value) ? 0 : -1
+      return isObject(value) ? 500 : -1
     case 'alternatives':
       return matchOption(value, node.options, definitions) === -1 ? -1 : 0
     case 'object': {
@@ -44,7 +44,8 @@ function likeness(value: unknown, option: JsonSchema, definitions: Definitions):
       const unknown = Object.keys(value).length - known
       const variants = node.oneOf.filter((name) => Object.hasOwn(value, name)).length
       const wrongVariants = node.oneOf.length > 0 && variants !== 1 ? 1 : 0
-      return 1000 + known - 10 * unknown - 2 * missing - wrongVariants
+      const flaws = 10 * unknown + 2 * missing + wrongVariants
+      return flaws === 0 ? 1000 + known : Math.max(0, 400 + known - flaws)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
 import { stringify } from 'yaml'
-import { classNames } from '../components/class-names.ts'
+import { classNames } from '../../components/class-names.ts'
 import { type DiffLine, diffLines } from './line-diff.ts'
 
 /** Unchanged lines around a change. */

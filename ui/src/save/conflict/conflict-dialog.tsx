@@ -1,16 +1,16 @@
 import { lazy, Suspense, useMemo, useState } from 'react'
-import type { ConfigRecord } from '../api/resources.ts'
-import { Button } from '../components/action/button.tsx'
-import { Notice } from '../components/feedback/notice.tsx'
-import { SkeletonLines } from '../components/feedback/skeleton.tsx'
-import { Segmented } from '../components/form/segmented.tsx'
-import { Dialog } from '../components/layout/dialog.tsx'
-import { formatDateTime } from '../format/time.ts'
-import { labelOf } from '../schema-form/model/label.ts'
+import type { ConfigRecord } from '../../api/resources.ts'
+import { Button } from '../../components/action/button.tsx'
+import { Notice } from '../../components/feedback/notice.tsx'
+import { SkeletonLines } from '../../components/feedback/skeleton.tsx'
+import { Segmented } from '../../components/form/segmented.tsx'
+import { Dialog } from '../../components/layout/dialog.tsx'
+import { formatDateTime } from '../../format/time.ts'
+import { labelOf } from '../../schema-form/model/label.ts'
+import { type Draft, titleOf } from '../requests.ts'
 import { type Merge, mergeValues, resolveMerge } from './merge.ts'
-import { type Draft, titleOf } from './requests.ts'
 
-const DiffView = lazy(() => import('./diff-view.tsx'))
+const DiffView = lazy(() => import('../diff/diff-view.tsx'))
 
 type Side = 'mine' | 'theirs'
 

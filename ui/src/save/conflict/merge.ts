@@ -1,4 +1,4 @@
-import { type FieldPath, isObject, memberOf, sameJson, withValueAt } from '../schema-form/model/value.ts'
+import { type FieldPath, isObject, memberOf, sameJson, withValueAt } from '../../schema-form/model/value.ts'
 
 /** A field that both sides changed, to different values. Absent values are undefined. */
 export type MergeConflict = {
