@@ -30,6 +30,7 @@ const owners: Record<string, string> = {
   '@bufbuild/cel': 'cel/',
   '@bufbuild/protobuf': 'policies/rate-limit/global/',
   '@grpc/grpc-js': 'net/grpc-client.ts',
+  'hash-wasm': 'policies/basic-auth/',
   jose: 'identity/jwt/',
   'openid-client': 'policies/oidc/',
   pg: 'database/postgres/client.ts',

@@ -38,9 +38,9 @@ export function createAdmin({
 export function createUi(api: ApiHandler): (permits: Permits) => Backend {
   return (permits) => async (exchange) => {
     const { facts, body, cancellation } = exchange
-    const { request, source, jwt, apiKey } = facts
+    const { request, source, jwt, basicAuth, apiKey } = facts
     const { method, query, headers, path } = request
-    const subject = jwt?.['sub'] ?? apiKey?.['name'] ?? apiKey?.['id']
+    const subject = jwt?.['sub'] ?? basicAuth?.username ?? apiKey?.['name'] ?? apiKey?.['id']
     return api({
       method,
       target: sentPath(request) + query,

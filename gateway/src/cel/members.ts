@@ -20,6 +20,7 @@ const fixedMembers: { readonly [root: string]: Members } = {
     startTime: 'any',
   },
   source: { address: 'leaf', network: 'leaf', port: 'leaf' },
+  basicAuth: { username: 'leaf' },
   ui: { change: 'leaf' },
   llm: { operation: 'leaf', api: 'leaf', requestModel: 'leaf', streaming: 'leaf' },
   mcp: { method: 'leaf', tool: { ...item, arguments: 'any' }, prompt: item, resource: item },

@@ -5,7 +5,7 @@ import { type Infer, object, optional } from '../schema/dsl.ts'
 import { gatewayReferences } from '../schema/gateway-references.ts'
 import type { ReportIssue } from '../schema/report.ts'
 
-const { cors, oidc, jwtAuth, apiKey, authorization, localRateLimit } = gatewayPolicyFields
+const { cors, csrf, oidc, jwtAuth, basicAuth, apiKey, authorization, localRateLimit } = gatewayPolicyFields
 
 /** `ui`: the config API on gateways, for remote access. */
 export const uiSchema = object(
@@ -13,8 +13,10 @@ export const uiSchema = object(
     gateways: optional(gatewayReferences),
     policies: optional(
       object(
-        { cors, oidc, jwtAuth, apiKey, authorization, localRateLimit },
-        { doc: 'Access to the configuration. `oidc`, or `jwtAuth` or `apiKey` in strict mode, is required.' },
+        { cors, csrf, oidc, jwtAuth, basicAuth, apiKey, authorization, localRateLimit },
+        {
+          doc: 'Access to the console and the admin API. `oidc`, or `jwtAuth`, `basicAuth` or `apiKey` in strict mode, is required.',
+        },
       ),
     ),
   },
@@ -51,11 +53,12 @@ export function uiPathsOf({ policies }: UiConfig): readonly string[] {
 /** Checks rules beyond the schema, first of all that access is authenticated. */
 export function checkUi({ policies }: UiConfig, report: ReportIssue): void {
   if (policies) checkRoutePolicies(policies, 'ui', (path, message) => report(['policies', ...path], message))
-  const modes = [policies?.jwtAuth, policies?.apiKey].flatMap((policy) =>
+  const modes = [policies?.jwtAuth, policies?.basicAuth, policies?.apiKey].flatMap((policy) =>
     policy ? [policy.mode ?? 'strict'] : [],
   )
   if (policies?.oidc !== undefined || modes.includes('strict')) return
   const reason = 'without authentication every client can read and change the configuration'
-  if (modes.length > 0) report(['policies'], `jwtAuth or apiKey must be strict here without oidc: ${reason}`)
-  else report([], `requires oidc, jwtAuth or apiKey in ui.policies: ${reason}`)
+  if (modes.length > 0)
+    report(['policies'], `jwtAuth, basicAuth or apiKey must be strict here without oidc: ${reason}`)
+  else report([], `requires oidc, jwtAuth, basicAuth or apiKey in ui.policies: ${reason}`)
 }

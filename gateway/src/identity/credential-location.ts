@@ -55,6 +55,9 @@ export type CredentialLocation = {
 /** Location of bearer tokens (RFC 6750 section 2.1). */
 export const bearerLocation: CredentialLocation = headerLocation('authorization', 'Bearer ')
 
+/** Location of user name and password (RFC 7617 section 2). */
+export const basicLocation: CredentialLocation = headerLocation('authorization', 'Basic ')
+
 /**
  * Default locations of API keys: OpenAI clients send `authorization: Bearer`, Anthropic clients also
  * `x-api-key`.

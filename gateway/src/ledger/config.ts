@@ -97,7 +97,7 @@ export const explainSchema = enumeration(['errors', 'all', 'off'], {
   default: 'errors',
 })
 
-const attributeRoots = ['now', 'request', 'source', 'jwt', 'apiKey'] as const
+const attributeRoots = ['now', 'request', 'source', 'jwt', 'basicAuth', 'apiKey'] as const
 
 /** `config.standardAttributes`. */
 export const standardAttributesSchema = object(
@@ -105,7 +105,7 @@ export const standardAttributesSchema = object(
     user: optional(
       cel(
         {
-          doc: 'User of a request in the ledger. Default: the first of `apiKey.user`, `apiKey.name`, `apiKey.owner`, `jwt.sub` and `jwt.email`.',
+          doc: 'User of a request in the ledger. Default: the first of `apiKey.user`, `apiKey.name`, `apiKey.owner`, `jwt.sub`, `jwt.email` and `basicAuth.username`.',
           example: 'jwt.preferred_username',
         },
         attributeRoots,

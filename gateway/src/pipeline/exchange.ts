@@ -103,8 +103,8 @@ export type LlmFacts = LlmOperation & {
 }
 
 /**
- * Facts about one request: the variables of CEL expressions `request`, `source`, `jwt`, `apiKey`, `ui`,
- * `llmRequest`, `llm`. Each slot has exactly one writer.
+ * Facts about one request: the variables of CEL expressions `request`, `source`, `jwt`, `apiKey`,
+ * `basicAuth`, `ui`, `llmRequest`, `llm`. Each slot has exactly one writer.
  */
 export type Facts = {
   /** Clock for `now` of expressions, computed on demand. */
@@ -115,6 +115,8 @@ export type Facts = {
   jwt: ExactJsonObject | undefined
   /** Metadata of the virtual key, with its `id`; written by `policies/api-key`. */
   apiKey: JsonObject | undefined
+  /** User of a verified password; written by `policies/basic-auth`. */
+  basicAuth?: { readonly username: string } | undefined
   /** Call of the admin API on a `ui` gateway; written by `config/ui-call.ts`. */
   ui?: UiFacts | undefined
   /**

@@ -19,7 +19,7 @@ import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schem
 import type { ReportIssue } from '../schema/report.ts'
 import type { RuleMeter } from '../telemetry/metrics/rules-and-guards.ts'
 
-const variableNames = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
+const variableNames = ['now', 'request', 'source', 'jwt', 'basicAuth', 'apiKey', 'mcp']
 /** Variables of rules for single tools, prompts and resources. */
 export const ruleVariables: ReadonlySet<string> = new Set(variableNames)
 
@@ -251,8 +251,8 @@ function listedVariables(facts: Facts, { kind, name, target }: McpItem): RuleInp
   return { variables: variablesOf(facts, { method: usedBy[kind], [kind]: item }), probe }
 }
 
-function variablesOf({ clock, request, source, jwt, apiKey }: Facts, mcp: object): object {
-  return { clock, request, source, jwt, apiKey, mcp }
+function variablesOf({ clock, request, source, jwt, basicAuth, apiKey }: Facts, mcp: object): object {
+  return { clock, request, source, jwt, basicAuth, apiKey, mcp }
 }
 
 function holds({ kind, program }: Rule, { variables, probe }: RuleInput, otherwise: boolean): boolean {

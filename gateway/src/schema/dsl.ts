@@ -30,8 +30,11 @@ export type FieldMeta = {
 /** Formats of strings and numbers. Messages describe the expected format. */
 export type Format = 'duration' | 'host:port' | 'cel' | 'url' | 'port' | 'file'
 
-/** PEM certificates, a PEM private key without a passphrase, a credential on one line, a JSON Web Key Set. */
-export type FileContent = 'certificates' | 'privateKey' | 'credential' | 'keySet'
+/**
+ * PEM certificates, a PEM private key without a passphrase, a credential on one line, a JSON Web Key Set,
+ * users with password hashes.
+ */
+export type FileContent = 'certificates' | 'privateKey' | 'credential' | 'keySet' | 'htpasswd'
 
 /** String; `max` bounds its length. */
 export function string(meta: FieldMeta, size: { max?: number } = {}): Schema<string> {

@@ -1,9 +1,16 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { bcrypt } from 'hash-wasm'
 import { describe, expect, it } from 'vitest'
+import { endAfter } from '../support/cleanup.ts'
 import { freePort } from '../support/free-port.ts'
 import { type GatewayConfig, startGateway } from '../support/gateway.ts'
 import { call } from '../support/http-call.ts'
 import { keyedEcho, sqliteUrl, stored } from '../support/resource-api.ts'
 import { createTokenIssuer } from '../support/token-issuer.ts'
+import { until } from '../support/wait.ts'
 
 /** Rights of users of the console: on the admin address and on `ui` gateways. */
 
@@ -107,5 +114,90 @@ describe.each([
     const mayReveal = form === 'the method'
     expect(await whoami(reader)).toMatchObject({ mayReveal })
     expect((await ask('GET', `${records}?reveal=true`, reader)).status).toBe(mayReveal ? 200 : 403)
+  })
+})
+
+describe('basicAuth', () => {
+  const hash = (password: string) =>
+    bcrypt({ password, salt: randomBytes(16), costFactor: 5, outputType: 'encoded' })
+  const basic = (user: string, password: string) =>
+    `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+
+  async function startWithUsers() {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-htpasswd-'))
+    endAfter('test', () => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'htpasswd')
+    writeFileSync(file, `ada:${await hash('first')}\nben:${await hash('other')}\n`)
+    const port = await freePort()
+    const policies = {
+      basicAuth: { htpasswd: { file }, realm: 'Tollgate' },
+      authorization: { rules: ['!ui.change || basicAuth.username == "ada"'] },
+    }
+    const gateway = await startGateway({
+      ...keyedEcho,
+      gateways: { default: { port } },
+      ui: { gateways: 'default', policies },
+    })
+    const ask = (
+      method: string,
+      path: string,
+      authorization?: string,
+      headers: Record<string, string> = {},
+    ) =>
+      call(port, path, {
+        method,
+        headers: {
+          ...headers,
+          ...(authorization !== undefined && { authorization }),
+          ...(method === 'PUT' && { 'content-type': 'application/json' }),
+        },
+        ...(method === 'PUT' && { body: JSON.stringify({ resources: [{ value: { key: 'tg-made' } }] }) }),
+      })
+    return { gateway, ask, file }
+  }
+
+  it('admits users of a file to the console, and applies changes of the file', async () => {
+    const { gateway, ask, file } = await startWithUsers()
+    const refused = await ask('GET', '/ui/')
+    expect(refused).toMatchObject({
+      status: 401,
+      headers: { 'www-authenticate': 'Basic realm="Tollgate", charset="UTF-8"' },
+    })
+    expect((await ask('GET', '/ui/', basic('ada', 'wrong'))).status).toBe(401)
+    const page = await ask('GET', '/ui/llm/models', basic('ada', 'first'))
+    expect(page.status).toBe(200)
+    expect(page.headers['content-security-policy']).toContain("default-src 'none'")
+
+    const [ada, ben] = await Promise.all(
+      [basic('ada', 'first'), basic('ben', 'other')].map(async (credential) =>
+        JSON.parse((await ask('GET', '/api/whoami', credential)).text),
+      ),
+    )
+    expect(ada).toMatchObject({ login: 'basic', name: 'ada', mayChange: true, mayReveal: true })
+    expect(ben).toMatchObject({ login: 'basic', name: 'ben', mayChange: false, mayReveal: false })
+    expect((await ask('PUT', records, basic('ben', 'other'))).status).toBe(403)
+    expect((await ask('PUT', records, basic('ada', 'first'))).status).toBe(200)
+    expect(gateway.stdout()).toContain('"principal":"ada"')
+
+    writeFileSync(file, `ada:${await hash('second')}\n`)
+    await until(
+      'the new password',
+      async () => (await ask('GET', '/ui/', basic('ada', 'second'))).status === 200,
+    )
+    expect((await ask('GET', '/ui/', basic('ada', 'first'))).status).toBe(401)
+    expect((await ask('GET', '/ui/', basic('ben', 'other'))).status).toBe(401)
+    expect(gateway.stdout()).not.toContain('$2a$')
+  })
+
+  it('refuses changes that a page of another site sends with the password of the browser', async () => {
+    const { ask } = await startWithUsers()
+    const admin = basic('ada', 'first')
+    const page = (origin: string, site: string) => ({ origin, 'sec-fetch-site': site })
+    const forged = await ask('PUT', records, admin, page('https://evil.example.com', 'cross-site'))
+    expect(forged).toMatchObject({ status: 403 })
+    expect(forged.text).toContain('cross-origin request detected')
+    expect((await ask('PUT', records, admin, { origin: 'https://evil.example.com' })).status).toBe(403)
+    expect((await ask('PUT', records, admin, { 'sec-fetch-site': 'same-origin' })).status).toBe(200)
+    expect((await ask('GET', '/ui/', admin, { 'sec-fetch-site': 'cross-site' })).status).toBe(200)
   })
 })

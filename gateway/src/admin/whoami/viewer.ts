@@ -39,8 +39,10 @@ export async function viewerOf({ facts, auth }: Exchange, permits: Permits): Pro
 
 type Identity = { login: Viewer['login']; data: Readonly<Record<string, unknown>> }
 
-function identityOf({ facts: { jwt, apiKey }, auth }: Pick<Exchange, 'facts' | 'auth'>): Identity {
+function identityOf({ facts, auth }: Pick<Exchange, 'facts' | 'auth'>): Identity {
+  const { jwt, basicAuth, apiKey } = facts
   if (jwt !== undefined) return { login: auth.session === undefined ? 'jwt' : 'oidc', data: jwt }
+  if (basicAuth !== undefined) return { login: 'basic', data: { name: basicAuth.username } }
   return { login: 'apiKey', data: apiKey ?? {} }
 }
 

@@ -13,7 +13,7 @@ export const formatChecks: Partial<Record<Format, FormatCheck>> = {
 }
 
 const allRoots: ReadonlySet<string> = new Set([
-  ...['now', 'request', 'request.body', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm', 'ui'],
+  ...['now', 'request', 'request.body', 'source', 'jwt', 'basicAuth', 'apiKey', 'llmRequest', 'llm', 'ui'],
 ])
 
 function offsetOf(text: string, line: number, column: number): number {

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { parseKeySet } from '../../identity/jwt/key-set.ts'
 import { messageOf } from '../../lib/thrown.ts'
 import { certificateProblem, createTlsIdentity, privateKeyProblem } from '../../net/tls/server-tls.ts'
+import { parseHtpasswd } from '../../policies/basic-auth/htpasswd.ts'
 import type { FileContent, PemSource } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { visitStrings } from '../../schema/visit-strings.ts'
@@ -64,6 +65,10 @@ const contentProblems: Record<FileContent, (text: string) => string | undefined>
     isCredential(text.trim()) ? undefined : 'does not contain a credential: printable ASCII on one line',
   keySet: (text) =>
     parseKeySet(text) === undefined ? 'is not a JSON Web Key Set: expected {"keys": [...]}' : undefined,
+  htpasswd(text) {
+    const parsed = parseHtpasswd(text)
+    return parsed.kind === 'invalid' ? parsed.message : undefined
+  },
 }
 
 function problemOf(file: string, holds: FileContent | undefined, read: ReadText): string | undefined {

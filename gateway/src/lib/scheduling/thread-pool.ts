@@ -28,7 +28,7 @@ export type ThreadPoolOptions = {
   idleMs: number
 }
 
-/** Tasks by name. */
+/** Tasks by name. A task may return a promise. */
 export type PoolTasks = Record<string, (request: never) => unknown>
 
 /** Rejection by the pool itself; the message is for logs. */
@@ -149,11 +149,12 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
 
 /** Runs in the thread: processes one message after another. */
 export function serveTasks(port: MessagePort, tasks: PoolTasks): void {
-  port.on('message', ({ task, request }: Job['message']) => {
+  port.on('message', async ({ task, request }: Job['message']) => {
     const run = Object.hasOwn(tasks, task) ? tasks[task] : undefined
     try {
       if (run === undefined) throw new Error(`unknown task ${task}`)
-      port.postMessage({ value: run(request as never) })
+      const value = run(request as never)
+      port.postMessage({ value: value instanceof Promise ? await value : value })
     } catch (error) {
       port.postMessage({ error: messageOf(error) })
     }

@@ -17,7 +17,14 @@ export type StandardAttributes = {
 }
 
 /** Variables of `config.standardAttributes`. */
-const attributeVariables: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt', 'apiKey'])
+const attributeVariables: ReadonlySet<string> = new Set([
+  'now',
+  'request',
+  'source',
+  'jwt',
+  'basicAuth',
+  'apiKey',
+])
 
 /**
  * Compiles the attributes. An expression without a usable value leaves the attribute empty: it has no effect
@@ -30,14 +37,15 @@ export function compileStandardAttributes({ user, group }: StandardAttributesCon
   }
 }
 
-/** The first of `apiKey.user`, `apiKey.name`, `apiKey.owner`, `jwt.sub`, `jwt.email`. */
-function defaultUser({ apiKey, jwt }: Facts): string | undefined {
+/** The first of `apiKey.user`, `.name` and `.owner`, `jwt.sub`, `jwt.email`, `basicAuth.username`. */
+function defaultUser({ apiKey, jwt, basicAuth }: Facts): string | undefined {
   return (
     textOf(apiKey?.['user']) ??
     textOf(apiKey?.['name']) ??
     textOf(apiKey?.['owner']) ??
     textOf(jwt?.['sub']) ??
-    textOf(jwt?.['email'])
+    textOf(jwt?.['email']) ??
+    textOf(basicAuth?.username)
   )
 }
 

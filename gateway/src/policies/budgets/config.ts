@@ -33,6 +33,7 @@ export const budgetVariables: ReadonlySet<string> = new Set([
   'request.body',
   'source',
   'jwt',
+  'basicAuth',
   'apiKey',
   'llmRequest',
   'llm',

@@ -23,6 +23,7 @@ export const keyVariables: ReadonlySet<string> = new Set([
   'request.body',
   'source',
   'jwt',
+  'basicAuth',
   'apiKey',
   'llmRequest',
   'llm',

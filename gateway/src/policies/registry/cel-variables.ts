@@ -2,7 +2,7 @@
 export type TrafficKind = 'http' | 'llm' | 'mcp' | 'ui'
 
 /** Variables available for every request after its head is read. */
-const headVariables: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt', 'apiKey'])
+const headVariables: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt', 'basicAuth', 'apiKey'])
 /** Adds `request.body`, available after the body is read. MCP routes read the body in the backend. */
 const httpVariables: ReadonlySet<string> = new Set([...headVariables, 'request.body'])
 /** Adds `ui`, the call of the admin API. */

@@ -3,8 +3,10 @@ import type { ReportIssue } from '../../schema/report.ts'
 import type { NamedBackend } from '../../upstream/config.ts'
 import { checkApiKey } from '../api-key/api-key.ts'
 import { checkAuthorization } from '../authorization.ts'
+import { checkBasicAuth } from '../basic-auth/basic-auth.ts'
 import { checkBudgets, countsMoney } from '../budgets/config.ts'
 import { checkCors } from '../cors.ts'
+import { checkCsrf } from '../csrf.ts'
 import { checkDirectResponse } from '../direct-response.ts'
 import { checkHeaderModifier } from '../header-modifier.ts'
 import { checkJwtAuth } from '../jwt-auth.ts'
@@ -54,6 +56,8 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
   }
 
   if (config.cors) checkCors(config.cors, under('cors'))
+  if (config.csrf) checkCsrf(config.csrf, under('csrf'))
+  if (config.basicAuth) checkBasicAuth(config.basicAuth, under('basicAuth'))
   if (config.oidc) checkOidc(config.oidc, under('oidc'))
   if (config.jwtAuth) checkJwtAuth(config.jwtAuth, under('jwtAuth'))
   if (config.mcpAuthentication) checkMcpAuthentication(config.mcpAuthentication, under('mcpAuthentication'))

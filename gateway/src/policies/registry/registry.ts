@@ -5,6 +5,7 @@ import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import { anyHost, normaliseHostname } from '../../pipeline/routing/hostnames.ts'
 import { compileBudgets } from '../budgets/budgets.ts'
 import { compileOrigins } from '../cors.ts'
+import { compileCsrf } from '../csrf.ts'
 import { allOfMcpAuthorizations, type McpAuthorization } from '../mcp-authorization.ts'
 import { withoutLoginCookies } from '../oidc/oidc.ts'
 import { compileOrigin } from '../origin.ts'
@@ -20,8 +21,10 @@ type StepName =
   | 'documents'
   | 'origin'
   | 'cors'
+  | 'csrf'
   | 'oidc'
   | 'tokens'
+  | 'basicAuth'
   | 'apiKey'
   | 'authorization'
   | 'requestLimits'
@@ -56,6 +59,10 @@ export const order: readonly Step[] = [
     because: 'a browser can read a refusal only if the reply has CORS headers; preflights have no credential',
   },
   {
+    step: 'csrf',
+    because: 'a forged request uses no session and no password; its refusal is readable as any other',
+  },
+  {
     step: 'oidc',
     because:
       'as tokens; it responds to a browser with a login, before a check that could only refuse. Its cookies are removed',
@@ -64,6 +71,7 @@ export const order: readonly Step[] = [
     step: 'tokens',
     because: 'unauthenticated requests cause no work: no rule, no count, no byte of the body',
   },
+  { step: 'basicAuth', because: 'as tokens, which need no thread' },
   {
     step: 'apiKey',
     because: 'as tokens, which are removed from the request first, so that a token is never an unknown key',
@@ -197,6 +205,11 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
         ...present(compiled, 'mcpAuthentication').reverse(),
         ...present(compiled, 'jwtAuth').reverse(),
       ])
+    case 'csrf':
+      addCsrf(policies, { scopes, compiled, route, context })
+      return
+    case 'basicAuth':
+      return addChecks(policies, 'basic auth', present(compiled, 'basicAuth').reverse())
     case 'apiKey':
       return addChecks(policies, 'api key', present(compiled, 'apiKey').reverse())
     case 'keyLimits':
@@ -249,6 +262,35 @@ function addChecks(policies: Policy[], name: string, checks: readonly Authentica
   if (checks.length > 0) policies.push(compileAuthentication(name, checks))
 }
 
+/**
+ * Adds the configured checks of the origin. Without any, a check protects browsers with a session, and at the
+ * admin API browsers with any credential that they send by themselves.
+ */
+function addCsrf(policies: Policy[], { scopes, compiled, route }: Parts): void {
+  const configured = present(compiled, 'csrf')
+  policies.push(...configured)
+  if (configured.length > 0) return
+  const isNeeded = scopes.some(route.kind === 'ui' ? sendsCredentials : hasLogin)
+  if (isNeeded) policies.push(compileCsrf({}, compileOrigins(trustedOrigins(scopes))))
+}
+
+function hasLogin({ policies }: PolicyScope): boolean {
+  return policies.oidc !== undefined
+}
+
+/** Whether browsers add a credential to requests of every page. */
+function sendsCredentials({ policies: { oidc, basicAuth, jwtAuth, apiKey } }: PolicyScope): boolean {
+  const [inToken, inKey] = [jwtAuth?.location?.cookie, apiKey?.location?.cookie]
+  return (oidc ?? basicAuth ?? inToken ?? inKey) !== undefined
+}
+
+/** Origins that may read replies with credentials may also send requests. */
+function trustedOrigins(scopes: readonly PolicyScope[]): string[] {
+  const cors = scopes.findLast(({ policies }) => policies.cors !== undefined)?.policies.cors
+  if (cors?.allowCredentials !== true) return []
+  return (cors.allowOrigins ?? []).filter((origin) => origin !== '*')
+}
+
 /** Adds logins, the most specific first, and the removal of their cookies after the last one. */
 function addLogins(policies: Policy[], logins: readonly Policy[]) {
   if (logins.length > 0) policies.push(...logins, withoutLoginCookies)
@@ -278,8 +320,8 @@ function addOrigin(policies: Policy[], scopes: readonly PolicyScope[], route: Ro
 }
 
 /** Whether a scope requires a credential. */
-function isStrict({ policies: { jwtAuth, apiKey, mcpAuthentication } }: PolicyScope): boolean {
-  return [jwtAuth, apiKey, mcpAuthentication].some(
+function isStrict({ policies: { jwtAuth, basicAuth, apiKey, mcpAuthentication } }: PolicyScope): boolean {
+  return [jwtAuth, basicAuth, apiKey, mcpAuthentication].some(
     (check) => check !== undefined && (check.mode ?? 'strict') === 'strict',
   )
 }

@@ -1,8 +1,10 @@
 import { type Infer, object, optional } from '../../schema/dsl.ts'
 import { apiKeySchema } from '../api-key/api-key.ts'
 import { authorizationSchema } from '../authorization.ts'
+import { basicAuthSchema } from '../basic-auth/basic-auth.ts'
 import { budgetsSchema } from '../budgets/config.ts'
 import { corsSchema } from '../cors.ts'
+import { csrfSchema } from '../csrf.ts'
 import { directResponseSchema } from '../direct-response.ts'
 import { guardrailsSchema } from '../guardrails/config.ts'
 import { requestHeaderModifierSchema, responseHeaderModifierSchema } from '../header-modifier.ts'
@@ -18,8 +20,10 @@ import { urlRewriteSchema } from '../url/rewrite.ts'
 /** Policies of a gateway or listener, which apply to all of its routes. */
 export const gatewayPolicyFields = {
   cors: optional(corsSchema),
+  csrf: optional(csrfSchema),
   oidc: optional(oidcSchema),
   jwtAuth: optional(jwtAuthSchema),
+  basicAuth: optional(basicAuthSchema),
   apiKey: optional(apiKeySchema),
   authorization: optional(authorizationSchema),
   localRateLimit: optional(localRateLimitSchema),

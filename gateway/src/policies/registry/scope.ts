@@ -5,7 +5,9 @@ import { findBackend, type NamedBackend } from '../../upstream/config.ts'
 import type { UpstreamContext } from '../../upstream/destination.ts'
 import { compileApiKey } from '../api-key/api-key.ts'
 import { compileAuthorization } from '../authorization.ts'
+import { compileBasicAuth } from '../basic-auth/basic-auth.ts'
 import { type CorsConfig, compileCors } from '../cors.ts'
+import { compileCsrf } from '../csrf.ts'
 import { compileDirectResponse } from '../direct-response.ts'
 import { compileRequestHeaderModifier, compileResponseHeaderModifier } from '../header-modifier.ts'
 import { compileJwtAuth } from '../jwt-auth.ts'
@@ -33,9 +35,11 @@ export type PolicyScope = {
 export type ScopeSteps = {
   readonly documents: Policy | undefined
   readonly cors: Policy | undefined
+  readonly csrf: Policy | undefined
   readonly oidc: Policy | undefined
   readonly mcpAuthentication: AuthenticationCheck | undefined
   readonly jwtAuth: AuthenticationCheck | undefined
+  readonly basicAuth: AuthenticationCheck | undefined
   readonly apiKey: AuthenticationCheck | undefined
   readonly authorization: Policy | undefined
   readonly requestLimits: Policy | undefined
@@ -93,7 +97,7 @@ function compileSteps(
   context: CompileContext,
   kind: TrafficKind,
 ): ScopeSteps {
-  const { cors, oidc, jwtAuth, mcpAuthentication, apiKey, mcpAuthorization } = policies
+  const { cors, csrf, basicAuth, oidc, jwtAuth, mcpAuthentication, apiKey, mcpAuthorization } = policies
   const { responseHeaderModifier, requestRedirect, directResponse } = policies
   const { requestHeaderModifier, urlRewrite } = policies
   const isLlm = kind === 'llm'
@@ -113,9 +117,11 @@ function compileSteps(
   return {
     documents: ofMcp?.discovery,
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
+    csrf: csrf && compileCsrf(csrf),
     oidc: oidc && compileOidc(oidc, context, scope),
     mcpAuthentication: ofMcp?.check,
     jwtAuth: jwtAuth && compileJwtAuth(jwtAuth, context),
+    basicAuth: basicAuth && compileBasicAuth(basicAuth, context),
     apiKey: apiKey && compileApiKey(apiKey, context, scope),
     authorization: authorization?.beforeBody,
     requestLimits: limits.beforeBody,

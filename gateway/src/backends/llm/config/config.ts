@@ -23,7 +23,16 @@ import { gatewayReferences } from '../../../schema/gateway-references.ts'
 import { providers } from '../providers/providers.ts'
 
 /** CEL variables of conditions that select the target of a virtual model. */
-export const routingRoots = ['now', 'request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'] as const
+export const routingRoots = [
+  'now',
+  'request',
+  'source',
+  'jwt',
+  'basicAuth',
+  'apiKey',
+  'llmRequest',
+  'llm',
+] as const
 
 const modelName = name({
   doc: 'Model name sent upstream in place of the name in the request.',

@@ -140,8 +140,9 @@ function anonymousClient(address: string): SessionClient {
   }
 }
 
-/** Identity of a request from its token and key; empty without either. */
-function ownerOf({ facts: { jwt, apiKey } }: Exchange): string {
+/** Identity of a request from its token, password and key; empty without any of them. */
+function ownerOf({ facts: { jwt, basicAuth, apiKey } }: Exchange): string {
+  if (basicAuth !== undefined) return `${basicAuth.username}:${ownerText(jwt, apiKey)}`
   if (jwt === undefined) return apiKey === undefined ? '' : ownerText(undefined, apiKey)
   if (apiKey !== undefined) return ownerText(jwt, apiKey)
   const known = ownersByClaims.get(jwt)

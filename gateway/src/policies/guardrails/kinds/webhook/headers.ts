@@ -25,7 +25,7 @@ type HeaderMatch = {
  * (specification, "Guardrail webhook calls").
  */
 export const headerVariables: ReadonlySet<string> = new Set([
-  ...['now', 'request', 'source', 'jwt', 'apiKey', 'llm', 'llmRequest'],
+  ...['now', 'request', 'source', 'jwt', 'basicAuth', 'apiKey', 'llm', 'llmRequest'],
   ...['llm.configuredModel', 'llm.provider', 'llm.responseModel'],
 ])
 
