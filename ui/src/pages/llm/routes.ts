@@ -12,4 +12,5 @@ export const llmRoutes: readonly PageRoute[] = [
   { path: '/llm/keys/:id/edit', load: () => import('./keys/edit-key-page.tsx') },
   { path: '/llm/keys/:id', load: () => import('./keys/key-page.tsx') },
   { path: '/llm/guards', load: () => import('./guards/guards-page.tsx') },
+  { path: '/llm/costs', load: () => import('./costs/costs-page.tsx') },
 ]

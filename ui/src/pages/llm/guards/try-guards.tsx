@@ -59,19 +59,20 @@ export function TryGuards({ guardrails, schema }: { guardrails: Guardrails; sche
                 trial.reset()
               }}
             />
-            <Select
-              aria-label="Guards"
-              className="w-auto max-w-full"
-              value={one === undefined ? 'all' : chosen}
-              options={[
-                { value: 'all', label: `All guards (${guards.length})` },
-                ...labels.map((label, index) => ({
-                  value: String(index),
-                  label: `${index + 1}. ${label}`.slice(0, 60),
-                })),
-              ]}
-              onChange={setChosen}
-            />
+            <div className="min-w-40 flex-1">
+              <Select
+                aria-label="Guards"
+                value={one === undefined ? 'all' : chosen}
+                options={[
+                  { value: 'all', label: `All guards (${guards.length})` },
+                  ...labels.map((label, index) => ({
+                    value: String(index),
+                    label: `${index + 1}. ${label}`.slice(0, 60),
+                  })),
+                ]}
+                onChange={setChosen}
+              />
+            </div>
           </div>
           <Field label="Text">
             {(control) => (

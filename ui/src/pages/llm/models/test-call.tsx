@@ -42,7 +42,7 @@ export function TestCall({ model, onClose }: { model: string; onClose(): void })
       onOpenChange={(open) => open || onClose()}
       footer={
         <>
-          <ButtonLink href={`/chat?model=${encodeURIComponent(name)}`}>Open in chat</ButtonLink>
+          <ButtonLink href="/chat">Open in chat</ButtonLink>
           <Button
             tone="primary"
             icon={SendHorizontal}
