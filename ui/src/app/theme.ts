@@ -14,7 +14,7 @@ export function applyStoredTheme(): void {
 
 /** The chosen theme and its setter. The choice survives a reload. */
 export function useTheme(): [ThemeChoice, (choice: ThemeChoice) => void] {
-  return [useSyncExternalStore(subscribe, readChoice), setChoice]
+  return [useSyncExternalStore(subscribe, readChoice), setTheme]
 }
 
 /** The theme on the screen, for canvases that read colours themselves. */
@@ -32,7 +32,7 @@ function readChoice(): ThemeChoice {
   }
 }
 
-function setChoice(choice: ThemeChoice): void {
+export function setTheme(choice: ThemeChoice): void {
   try {
     localStorage.setItem(storageKey, choice)
   } catch {

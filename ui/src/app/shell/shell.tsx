@@ -1,11 +1,13 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { SessionBanner } from '../session/session-banner.tsx'
-import { CommandPalette } from './command-palette.tsx'
 import { ConfigBanner } from './config-banner.tsx'
 import { Drawer } from './drawer.tsx'
+import { notePage } from './recent-pages.ts'
 import { Sidebar } from './sidebar.tsx'
 import { TopBar } from './top-bar.tsx'
+
+const CommandPalette = lazy(() => import('./palette/palette.tsx'))
 
 /** Frame of all pages: sidebar, top bar, state of the configuration, command palette. */
 export function Shell({ children }: { children: ReactNode }) {
@@ -15,6 +17,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const [location] = useLocation()
   const shown = useRef(location)
   useEffect(() => {
+    notePage(location)
     if (shown.current === location) return
     shown.current = location
     window.scrollTo(0, 0)
@@ -51,7 +54,11 @@ export function Shell({ children }: { children: ReactNode }) {
       <main id="main" ref={main} tabIndex={-1} className="outline-none">
         {children}
       </main>
-      <CommandPalette open={paletteOpen} onOpenChange={setPaletteOpen} />
+      {paletteOpen && (
+        <Suspense>
+          <CommandPalette onClose={() => setPaletteOpen(false)} />
+        </Suspense>
+      )}
     </div>
   )
 }
