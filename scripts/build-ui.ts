@@ -48,6 +48,9 @@ export async function buildUi(folder: string): Promise<string[]> {
   const { build } = await import('vite')
   const modules = new Set<string>()
   rmSync(folder, { recursive: true, force: true })
+  // Vite builds for development where the variable has another value, as in tests.
+  const environment = process.env['NODE_ENV']
+  process.env['NODE_ENV'] = 'production'
   await build({
     configFile: join(root, 'ui/vite.config.ts'),
     root: join(root, 'ui'),
@@ -66,6 +69,8 @@ export async function buildUi(folder: string): Promise<string[]> {
       },
     ],
   })
+  if (environment === undefined) delete process.env['NODE_ENV']
+  else process.env['NODE_ENV'] = environment
   compress(folder)
   const files = [...modules].flatMap((id) => {
     const path = relative(root, id.replace(/\?.*$/, '')).replaceAll('\\', '/')

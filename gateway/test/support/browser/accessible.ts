@@ -10,11 +10,17 @@ const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
 /** Fails if axe finds a violation in the light or the dark theme. */
 export async function expectAccessible(page: Page): Promise<void> {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await settled(page)
-    expect({ colorScheme, violations: await violationsOf(page) }).toEqual({ colorScheme, violations: [] })
+  for (const theme of ['light', 'dark'] as const) {
+    const violations = await violationsIn(page, theme)
+    expect({ theme, violations }).toEqual({ theme, violations: [] })
   }
+}
+
+/** Displays the page in a theme and returns the violations as lines: rule, element, fix. */
+export async function violationsIn(page: Page, colorScheme: 'light' | 'dark'): Promise<string[]> {
+  await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+  await settled(page)
+  return violationsOf(page)
 }
 
 /** Resolves after the frame of a new theme and its transitions, except endless animations. */
@@ -25,7 +31,6 @@ async function settled(page: Page): Promise<void> {
       .map(({ finished }) => finished)))`)
 }
 
-/** Violations as lines: rule, element, fix. */
 async function violationsOf(page: Page): Promise<string[]> {
   // In a world of its own, which the content security policy of the page does not bind.
   const session = await page.context().newCDPSession(page)

@@ -177,7 +177,7 @@ export async function recorded({ adminPort }: { adminPort: number }, count = 1):
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ limit: count }),
     })
-    const { entries = [] }: { entries?: unknown[] } = JSON.parse(await reply.text())
-    return entries.length >= count
+    const { logs = [] }: { logs?: unknown[] } = JSON.parse(await reply.text())
+    return logs.length >= count
   })
 }

@@ -1,9 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
 import { createContext, useContext, useSyncExternalStore } from 'react'
-import { useEnteredKey } from '../../api/entered-key.ts'
 import { type Listener, useGatewayState } from '../../api/state.ts'
 import { type ChatState, type ChatStore, createChatStore } from './chat-store.ts'
-import { listModels, type Models } from './model/list-models.ts'
+import type { Models } from './model/list-models.ts'
+import { useModels } from './model/use-models.ts'
 
 /** Conversations outlive the page: requests go on while another one is open. A reload forgets them. */
 const store = createChatStore({ now: () => performance.now() })
@@ -37,18 +36,4 @@ export function useCreateChat(): { chat: Chat | undefined; error: unknown; retry
   const models = useModels(listener?.gateway, state.basePath)
   const chat = data && { store, state, listeners, listener, models }
   return { chat, error: data ? undefined : error, retry: () => void refetch() }
-}
-
-function useModels(gateway: string | undefined, basePath: string): Chat['models'] {
-  const [key] = useEnteredKey()
-  const { data, error } = useQuery({
-    queryKey: ['playground-models', gateway, basePath, key],
-    queryFn: ({ signal }) => listModels(gateway ?? '', basePath, key, signal),
-    enabled: gateway !== undefined,
-    staleTime: 30_000,
-    // The key is a part of the query's name: it must not stay in the cache.
-    gcTime: 0,
-  })
-  if (error) return { kind: 'refused', status: 0, message: error.message }
-  return data ?? { kind: 'loading' }
 }

@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { Play } from 'lucide-react'
 import { type FormEvent, useId, useRef, useState } from 'react'
 import { useEnteredKey } from '../../../api/entered-key.ts'
@@ -7,8 +7,8 @@ import { Button, ButtonLink } from '../../../components/action/button.tsx'
 import { Field } from '../../../components/form/field.tsx'
 import { Input } from '../../../components/form/input.tsx'
 import type { Answer } from '../../chat/model/conversation.ts'
-import { listModels } from '../../chat/model/list-models.ts'
 import { send } from '../../chat/model/send.ts'
+import { useModels } from '../../chat/model/use-models.ts'
 import { AnswerText } from '../../chat/turns/answer.tsx'
 
 /** Sends a chat completion with the key of the user. */
@@ -28,12 +28,8 @@ function CallForm({ listener }: { listener: Listener }) {
   const [answer, setAnswer] = useState<Answer>()
   const abort = useRef<AbortController>(undefined)
   const listId = useId()
-  const { data } = useQuery({
-    queryKey: ['playground-models', listener.gateway, basePath, key],
-    queryFn: ({ signal }) => listModels(listener.gateway, basePath, key, signal),
-    gcTime: 0,
-  })
-  const names = data?.kind === 'listed' ? data.names.filter((name) => !name.includes('*')) : []
+  const data = useModels(listener.gateway, basePath)
+  const names = data.kind === 'listed' ? data.names.filter((name) => !name.includes('*')) : []
   const chosen = model ?? names[0] ?? ''
   const running = answer?.run.state === 'waiting' || answer?.run.state === 'streaming'
   const submit = async (event: FormEvent) => {
@@ -61,7 +57,7 @@ function CallForm({ listener }: { listener: Listener }) {
           label="Virtual key"
           help="Stays in the memory of this page."
           error={
-            data?.kind === 'refused' && data.status === 401 && 'The gateway requires a valid virtual key.'
+            data.kind === 'refused' && data.status === 401 && 'The gateway requires a valid virtual key.'
           }
         >
           {(control) => (
