@@ -6,6 +6,10 @@ const readOperations: ReadonlySet<string> = new Set([
   '/api/cel/check',
   '/api/cel/evaluate',
   '/api/guards/test',
+  '/api/logs/analytics/summary',
+  '/api/logs/get',
+  '/api/logs/search',
+  '/api/logs/tail',
   '/api/mcp/visible',
   '/api/routes/explain',
 ])

@@ -2,14 +2,24 @@ import { hash } from 'node:crypto'
 import type { Headers } from '../net/http/headers.ts'
 import type { Reply } from '../net/http-client/send.ts'
 
+/** Colours as in the console. */
 const style =
-  ':root{color-scheme:light dark}' +
-  'body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:10vh auto;padding:0 1rem;' +
-  'color:#1a1a1a;background:#fff}' +
-  'dt{font-weight:600;margin-top:.8rem}dd{margin:0;overflow-wrap:anywhere}' +
-  'p{overflow-wrap:anywhere}a{color:#0b57d0}' +
-  'button{font:inherit;padding:.5rem 1.2rem;margin:1.5rem .8rem 0 0;cursor:pointer}' +
-  '@media(prefers-color-scheme:dark){body{color:#e6e6e6;background:#16181d}a{color:#8ab4f8}}'
+  ':root{color-scheme:light dark;--canvas:oklch(.982 .003 220);--surface:#fff;--line:oklch(.905 .008 220);' +
+  '--ink:oklch(.22 .02 235);--soft:oklch(.42 .02 230);--accent:oklch(.475 .085 200);--on:#fff}' +
+  '@media(prefers-color-scheme:dark){:root{--canvas:oklch(.178 .012 232);--surface:oklch(.215 .014 232);' +
+  '--line:oklch(.3 .016 230);--ink:oklch(.95 .006 220);--soft:oklch(.79 .014 222);' +
+  '--accent:oklch(.81 .115 188);--on:oklch(.2 .03 210)}}' +
+  'body{font:15px/1.55 system-ui,sans-serif;margin:0;padding:1rem;min-height:100dvh;box-sizing:border-box;' +
+  'display:grid;place-items:center;color:var(--ink);background:var(--canvas)}' +
+  'main{box-sizing:border-box;width:100%;max-width:30rem;padding:1.75rem;border:1px solid var(--line);' +
+  'border-radius:.75rem;background:var(--surface);overflow-wrap:anywhere}' +
+  'h1{margin:0 0 .75rem;font-size:1.25rem;line-height:1.3}p{margin:.5rem 0;color:var(--soft)}' +
+  'strong,code{color:var(--ink)}dt{font-weight:600;margin-top:.8rem}dd{margin:0;color:var(--soft)}' +
+  'a{color:var(--accent)}' +
+  'button,.button{display:inline-block;font:inherit;font-weight:600;padding:.4rem .9rem;margin:1rem .5rem 0 0;' +
+  'border:1px solid var(--accent);border-radius:.4rem;color:var(--on);background:var(--accent);' +
+  'text-decoration:none;cursor:pointer}button+button{color:var(--ink);background:none;border-color:var(--line)}' +
+  ':focus-visible{outline:2px solid var(--accent);outline-offset:2px}'
 
 /**
  * Headers that forbid scripts, assets and frames. `form-action` is absent: browsers apply it to redirects
@@ -42,7 +52,7 @@ export function htmlPage({ status, title, content, headers = {} }: HtmlPage): Re
   const html =
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title>` +
     '<meta name="viewport" content="width=device-width,initial-scale=1">' +
-    `<style>${style}</style></head><body><h1>${title}</h1>${content}</body></html>`
+    `<style>${style}</style></head><body><main><h1>${title}</h1>${content}</main></body></html>`
   return { status, headers: { ...pageHeaders, ...headers }, body: Buffer.from(html) }
 }
 

@@ -51,7 +51,7 @@ export async function apiResponse(path: string, call: ApiCall = {}): Promise<Res
   if (response.ok) return response
   const isRepeated = waitsForLogin && requiresLogin(response) && onUnauthorized !== undefined
   if (!isRepeated || !(await onUnauthorized?.({ isRead: method === 'GET', signal })))
-    throw await errorOf(response)
+    throw requiresLogin(response) ? sessionEnded() : await errorOf(response)
   const repeated = await send(path, call)
   if (repeated.ok) return repeated
   throw await errorOf(repeated)
@@ -81,8 +81,13 @@ async function send(path: string, call: ApiCall): Promise<Response> {
 
 /** The error of a refused call that is not repeated. A missing login is reported to the shell. */
 export async function refusalOf(response: Response): Promise<ApiError> {
-  if (requiresLogin(response)) void onUnauthorized?.({ isRead: false })
-  return await errorOf(response)
+  if (!requiresLogin(response)) return await errorOf(response)
+  void onUnauthorized?.({ isRead: false })
+  return sessionEnded()
+}
+
+function sessionEnded(): ApiError {
+  return new ApiError('Your session has ended. Log in, then try again.', 401)
 }
 
 /** Whether the session of the browser has ended. Refusals of keys and of basic authentication differ. */

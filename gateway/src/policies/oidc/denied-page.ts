@@ -30,6 +30,8 @@ function contentOf({ facts: { jwt, apiKey }, auth: { session } }: Exchange): str
     (user === undefined ? '' : `<p>You are logged in as <strong>${escapeHtml(user)}</strong>.</p>`) +
     '<p>Your role does not permit the console. An administrator of the gateway can change ' +
     '<code>ui.policies.authorization</code>.</p>' +
-    (logout === undefined ? '' : `<p><a href="${escapeHtml(logout)}?return=%2Fui%2F">Log out</a></p>`)
+    (logout === undefined
+      ? ''
+      : `<p><a class="button" href="${escapeHtml(logout)}?return=%2Fui%2F">Log out</a></p>`)
   )
 }

@@ -22,7 +22,7 @@ export function failureReply(exchange: Exchange, failure: LoginFailure): Reply {
   exchange.log.refusedBy = `oidc: ${reason}`
   exchange.log.errorCode ??= code
   if (!acceptsHtml(exchange.facts.request.headers)) return scriptReply(exchange, failure)
-  const link = retry === undefined ? '' : `<p><a href="${escapeHtml(retry)}">Try again</a></p>`
+  const link = retry === undefined ? '' : `<p><a class="button" href="${escapeHtml(retry)}">Try again</a></p>`
   const advice = status >= 500 ? '<p>The log of the gateway has details.</p>' : ''
   return htmlPage({
     status,
@@ -44,7 +44,8 @@ export function loginRequired(exchange: Exchange, headers: Headers): Reply {
 }
 
 export function loggedOutPage(again: string | undefined, headers: Headers): Reply {
-  const link = again === undefined ? '' : `<p><a href="${escapeHtml(again)}">Log in again</a></p>`
+  const link =
+    again === undefined ? '' : `<p><a class="button" href="${escapeHtml(again)}">Log in again</a></p>`
   return htmlPage({
     status: 200,
     title: 'Logged out',
