@@ -104,6 +104,8 @@ function freshClone(): string {
     cpSync(join(root, path), join(folder, path), { force: true })
   }
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  // Built by the global setup. `npm start` would build it in each clone.
+  cpSync(join(root, 'ui/dist'), join(folder, 'ui/dist'), { recursive: true })
   return folder
 }
 

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { createLedgerStore } from '../../src/ledger/store/open.ts'
@@ -338,7 +339,11 @@ it('the commands of the page about usage work', async () => {
     const script = block
       .replaceAll('localhost:15000', `127.0.0.1:${gateway.adminPort}`)
       .replaceAll('curl ', 'curl -sS --fail-with-body --max-time 5 ')
-    const { stdout, stderr, status } = spawnSync('bash', ['-c', `set -e\n${script}`], { encoding: 'utf8' })
+    const { stdout, stderr, status } = spawnSync('bash', ['-c', `set -e\n${script}`], {
+      encoding: 'utf8',
+      // The commands write files.
+      cwd: dirname(gateway.file),
+    })
     // An event stream ends with the time limit.
     expect([block, [0, 28].includes(status ?? -1), stdout]).toEqual([block, true, stdout])
     expect(stderr.replaceAll(/curl: \(28\).*/g, '').trim()).toBe('')
