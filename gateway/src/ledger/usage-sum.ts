@@ -32,8 +32,11 @@ export type UsageCounts = {
   readonly durations: readonly number[]
 }
 
-/** Upper bounds of `UsageCounts.durations` in milliseconds. */
-export const durationBounds = [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000] as const
+/** Upper bounds of `UsageCounts.durations` in milliseconds: fine for MCP calls, up to long LLM requests. */
+export const durationBounds = [
+  ...[1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000],
+  ...[2_500, 5_000, 10_000, 30_000, 60_000, 120_000],
+] as const
 
 /** Amounts of entries whose attributes were dropped, because the queue of the ledger was full. */
 export type UsageSum = {

@@ -20,7 +20,8 @@ export const dimensionColumns = [
 /** Columns of numbers of requests by duration, in the order of `durationBounds`. */
 export const durationColumns: readonly string[] = Array.from(
   { length: durationBounds.length + 1 },
-  (_, index) => `durations_${index}`,
+  // Columns 10 to 16 were added later: five bounds below those of column 0, and two above those of column 8.
+  (_, index) => `durations_${index < 5 ? index + 10 : index < 15 ? index - 5 : index}`,
 )
 
 /**
