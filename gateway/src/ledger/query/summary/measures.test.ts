@@ -5,7 +5,10 @@ import { createCollapsed } from '../../collapse.ts'
 import { percentileOf } from './measures.ts'
 
 it('percentiles differ from the exact ones by a factor of 3 at most, from 1 ms to 2 minutes', () => {
-  const durations = fc.array(fc.double({ min: 1, max: 120_000, noNaN: true }), { minLength: 1, maxLength: 200 })
+  const durations = fc.array(fc.double({ min: 1, max: 120_000, noNaN: true }), {
+    minLength: 1,
+    maxLength: 200,
+  })
   fc.assert(
     fc.property(durations, fc.constantFrom(0.5, 0.95, 0.99), (list, share) => {
       const collapsed = createCollapsed(1, 1)

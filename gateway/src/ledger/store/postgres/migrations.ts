@@ -182,7 +182,8 @@ export const postgresLedgerMigrations: Migrations = {
     number bigint not null,
     at bigint not null
   ) with (fillfactor = 50);`,
-    // Finer bounds of durations. Earlier requests of up to 50 ms count as 25 to 50 ms, those above 30 s as 30 to 60 s.
+    // Finer bounds of durations. Earlier requests of up to 50 ms count as 25 to 50 ms, those above 30 s as 30
+    // to 60 s.
     `alter table tollgate_usage_hours
     add column durations_10 bigint not null default 0,
     add column durations_11 bigint not null default 0,

@@ -188,7 +188,8 @@ export const sqliteLedgerMigrations: Migrations = {
     budget_changes integer not null
   ) strict;
   insert into tollgate_ledger_state (one, budget_changes) values (1, 0);`,
-    // Finer bounds of durations. Earlier requests of up to 50 ms count as 25 to 50 ms, those above 30 s as 30 to 60 s.
+    // Finer bounds of durations. Earlier requests of up to 50 ms count as 25 to 50 ms, those above 30 s as 30
+    // to 60 s.
     `alter table tollgate_usage_hours add column durations_10 integer not null default 0;
   alter table tollgate_usage_hours add column durations_11 integer not null default 0;
   alter table tollgate_usage_hours add column durations_12 integer not null default 0;
