@@ -72,13 +72,16 @@ export function Limits({ limits }: { limits: readonly LimitDecision[] }) {
   return (
     <ul className="space-y-2.5">
       {limits.map(({ limit, unit, capacity, remaining, resetSeconds, refused }, index) => (
-        <li key={index} className="grid items-center gap-x-4 gap-y-1 text-sm sm:grid-cols-[1fr_10rem_auto]">
+        <li
+          key={index}
+          className="grid items-center gap-x-4 gap-y-1 text-sm lg:grid-cols-[minmax(0,1fr)_8rem_19rem]"
+        >
           <span className="flex min-w-0 items-center gap-2">
             <span className="truncate">{limit}</span>
             {refused && <Badge tone="bad">refused</Badge>}
           </span>
           <Meter label={`Used of ${limit}`} used={capacity === 0 ? 1 : 1 - remaining / capacity} />
-          <span className="text-xs text-ink-soft tabular sm:text-right">
+          <span className="text-xs text-ink-soft tabular lg:text-right">
             {formatNumber(remaining)} of {formatNumber(capacity)} {unit} left
             {resetSeconds !== undefined && `, reset in ${formatDuration(resetSeconds * 1_000)}`}
           </span>
@@ -98,7 +101,7 @@ export function Budgets({ budgets }: { budgets: readonly BudgetDecision[] }) {
         return (
           <li
             key={budget.budget + value}
-            className="grid items-center gap-x-4 gap-y-1 text-sm sm:grid-cols-[1fr_10rem_auto]"
+            className="grid items-center gap-x-4 gap-y-1 text-sm lg:grid-cols-[minmax(0,1fr)_8rem_19rem]"
           >
             <span className="flex min-w-0 items-center gap-2">
               <span className="truncate">
@@ -118,10 +121,10 @@ export function Budgets({ budgets }: { budgets: readonly BudgetDecision[] }) {
               </Badge>
             </span>
             <Meter label={`Used of ${name}`} used={used / limit} reserved={reserved / limit} />
-            <span className="text-xs text-ink-soft tabular sm:text-right">
+            <span className="text-xs text-ink-soft tabular lg:text-right">
               {amount(left)} of {amount(limit)} left
             </span>
-            <span className="text-xs text-ink-faint sm:col-span-3">
+            <span className="text-xs text-ink-faint lg:col-span-3">
               {amount(used)} used, {amount(reserved)} reserved by requests in progress, {amount(estimate)}{' '}
               estimated for this request; until {formatDateTime(window.end)}
             </span>

@@ -8,6 +8,7 @@ import { ErrorState } from '../../../components/feedback/error-state.tsx'
 import { SkeletonLines } from '../../../components/feedback/skeleton.tsx'
 import { Segmented } from '../../../components/form/segmented.tsx'
 import { Card } from '../../../components/layout/card.tsx'
+import { Markdown } from '../../../components/markdown/markdown.tsx'
 import { type ChatMessage, formatJson, type MessagePart, readMessages } from './messages.ts'
 
 type View = 'chat' | 'raw'
@@ -97,7 +98,7 @@ function Message({ message }: { message: ChatMessage }) {
       >
         <div className="mb-1 text-xs font-medium text-ink-soft">{message.role}</div>
         {message.parts.map((part, index) => (
-          <Part key={index} part={part} />
+          <Part key={index} part={part} isReply={isReply} />
         ))}
         {message.parts.length === 0 && <span className="text-ink-soft">(empty)</span>}
       </div>
@@ -105,7 +106,8 @@ function Message({ message }: { message: ChatMessage }) {
   )
 }
 
-function Part({ part }: { part: MessagePart }) {
+function Part({ part, isReply }: { part: MessagePart; isReply: boolean }) {
+  if (part.kind === 'text' && isReply) return <Markdown text={part.text} />
   if (part.kind === 'text') return <p className="break-words whitespace-pre-wrap">{part.text}</p>
   return (
     <div className="mt-1">

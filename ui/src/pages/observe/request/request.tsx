@@ -43,11 +43,15 @@ export default function Request() {
           <span className="flex min-w-0 items-center">
             <code className="break-all">{id}</code>
             <CopyButton text={id} label="Copy the request id" />
-            <CopyButton text={location.href} label="Copy the link to this request" />
           </span>
         </span>
       }
-      actions={back}
+      actions={
+        <>
+          {back}
+          <CopyButton text={location.href} label="Copy link" withText />
+        </>
+      }
     >
       {isLedgerMissing(error) ? (
         <LedgerMissing />
@@ -77,7 +81,7 @@ function RequestContent({ explained }: { explained: ExplainedRequest }) {
       {cause && cause !== 'served' && (
         <Notice tone={request.httpStatus >= 500 ? 'bad' : failed ? 'warn' : 'info'} title={sentence(cause)} />
       )}
-      <div className="grid gap-6 2xl:grid-cols-[minmax(0,1fr)_26rem]">
+      <div className="grid gap-6 xl:grid-cols-[minmax(0,1fr)_21rem]">
         <div className="min-w-0 space-y-6">
           <Card title="Time" about="From the head of the request to the last byte of the response">
             <Waterfall spans={spansOf(request, explanation)} totalMs={request.durationMs} />

@@ -3,10 +3,11 @@ import { useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import { useRequests } from '../../../api/ledger/requests.ts'
 import { useSummary } from '../../../api/ledger/summary.ts'
-import { Button } from '../../../components/action/button.tsx'
+import { Button, ButtonLink } from '../../../components/action/button.tsx'
 import { Pager } from '../../../components/data/pager.tsx'
 import { EmptyState } from '../../../components/feedback/empty-state.tsx'
 import { ErrorState } from '../../../components/feedback/error-state.tsx'
+import { Notice } from '../../../components/feedback/notice.tsx'
 import { SkeletonLines } from '../../../components/feedback/skeleton.tsx'
 import { Card } from '../../../components/layout/card.tsx'
 import { FilterBar } from '../filters/filter-bar.tsx'
@@ -21,6 +22,7 @@ import { StatusFilter } from './status-filter.tsx'
 
 const pageSize = 50
 const volumeBuckets = 72
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 /** Search over the ledger: filters, volume over time, and pages of requests. */
 export function RequestSearch({ filters, text }: { filters: readonly Filter[]; text: string }) {
@@ -56,6 +58,18 @@ export function RequestSearch({ filters, text }: { filters: readonly Filter[]; t
           busy={page.isFetching}
         />
       </FilterBar>
+      {uuid.test(text) && (
+        <Notice
+          title="This is the id of a request"
+          action={
+            <ButtonLink size="small" href={`/requests/${text}`}>
+              Open the request
+            </ButtonLink>
+          }
+        >
+          It is in the header x-request-id of the response, and in the access log.
+        </Notice>
+      )}
       <RequestVolume
         summary={volume.data}
         error={volume.error}
