@@ -19,6 +19,10 @@ describe('a call of the admin API', () => {
     ['HEAD', '/api/keys'],
     ['POST', '/api/cel/check'],
     ['POST', '/api/routes/explain'],
+    ['POST', '/api/logs/search'],
+    ['POST', '/api/logs/get'],
+    ['POST', '/api/logs/tail'],
+    ['POST', '/api/logs/analytics/summary'],
     ['POST', '/api/forward/default/v1/chat/completions'],
     ['DELETE', '/api/forward/default/mcp'],
   ])('with %s %s is none', (method, path) => expect(changes(method, path)).toBe(false))

@@ -344,6 +344,23 @@ describe('oidc', () => {
     expect((await browser.script(`${url}/app`)).status).toBe(401)
   })
 
+  it.each(['ui', 'route'] as const)(
+    'refuses forged requests of other pages with the session, on a %s',
+    async (place) => {
+      const { url, browser } = await setup({ place })
+      const path = place === 'ui' ? '/api/config/resources/llm.model' : '/app/form'
+      await browser.open(`${url}${path}`)
+      const statusOf = async (headers: Record<string, string>) => {
+        const init = { method: 'POST', headers: { 'content-type': 'text/plain', ...headers }, body: '{}' }
+        return (await browser.script(`${url}${path}`, init)).status
+      }
+      for (const site of ['cross-site', 'same-site'])
+        expect(await statusOf({ 'sec-fetch-site': site })).toBe(403)
+      const own = await statusOf({ 'sec-fetch-site': 'same-origin', origin: url })
+      expect([401, 403]).not.toContain(own)
+    },
+  )
+
   it('uses the public address behind a trusted proxy only', async () => {
     const { url, gateway, port } = await setup()
     const proxied = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'gw.example.com' }
