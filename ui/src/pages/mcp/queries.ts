@@ -41,10 +41,12 @@ export function useMcpTargets(): UseQueryResult<{ readonly targets: readonly Mcp
   })
 }
 
-export function useMcpTarget(name: string): UseQueryResult<McpTargetDetails> {
+/** One server; undefined does not load. */
+export function useMcpTarget(name: string | undefined): UseQueryResult<McpTargetDetails> {
   return useQuery({
     queryKey: ['mcp-target', name],
-    queryFn: ({ signal }) => api<McpTargetDetails>(targetPath(name), { signal }),
+    queryFn: ({ signal }) => api<McpTargetDetails>(targetPath(name ?? ''), { signal }),
+    enabled: name !== undefined,
     refetchInterval: ({ state }) => (state.data?.state === 'pending' ? 3_000 : false),
     staleTime: 30_000,
   })

@@ -3,6 +3,7 @@ import { Eye } from 'lucide-react'
 import { useLocation, useParams, useSearchParams } from 'wouter'
 import { useRecord } from '../../../api/resources.ts'
 import { ButtonLink } from '../../../components/action/button.tsx'
+import { Notice } from '../../../components/feedback/notice.tsx'
 import { SkeletonLines } from '../../../components/feedback/skeleton.tsx'
 import { Page } from '../../../components/layout/page.tsx'
 import type { SaveOutcome } from '../../../save/save.tsx'
@@ -59,10 +60,17 @@ export default function ServerEditorPage() {
 
 function NewServer({ form }: EditorParts) {
   const name = isObject(form.value) ? form.value['name'] : undefined
+  const transport = transportOf(form.value)
   return (
-    <TransportChoice
-      value={transportOf(form.value)}
-      onChange={(transport) => form.set([], blankServer(transport, name))}
-    />
+    <div className="space-y-4">
+      <TransportChoice value={transport} onChange={(chosen) => form.set([], blankServer(chosen, name))} />
+      {transport === 'stdio' && (
+        <Notice title="Programs need the consent of the file">
+          The gateway runs programs from the console only with{' '}
+          <code>config.storage.allowStdioTargets: true</code> in its configuration file. In the file itself
+          they are always allowed.
+        </Notice>
+      )}
+    </div>
   )
 }

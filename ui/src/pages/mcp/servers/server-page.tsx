@@ -1,5 +1,6 @@
 import { RotateCw, ServerOff, Settings } from 'lucide-react'
 import { useParams, useSearchParams } from 'wouter'
+import { useRecord } from '../../../api/resources.ts'
 import { Button, ButtonLink } from '../../../components/action/button.tsx'
 import { Facts } from '../../../components/data/facts.tsx'
 import { EmptyState } from '../../../components/feedback/empty-state.tsx'
@@ -17,12 +18,15 @@ import { StateBadge, transportNames } from './state-badge.tsx'
 /** One MCP server: what it offers now. */
 export default function ServerPage() {
   const { id = '' } = useParams()
-  const details = useMcpTarget(id)
-  const refresh = useRefreshMcpTarget(id)
+  // Addresses have ids or names; sessions have names.
+  const record = useRecord('mcp.target', id)
+  const name = record.data ? String(record.data.value['name']) : record.error ? id : undefined
+  const details = useMcpTarget(name)
+  const refresh = useRefreshMcpTarget(name ?? id)
   const { data } = details
   return (
     <Page
-      title={id}
+      title={name ?? 'Server'}
       about="Tools, prompts and resources of the server, read in a session of the gateway without rules."
       actions={
         <>
