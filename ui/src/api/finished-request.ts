@@ -24,11 +24,21 @@ const maxPolls = 8
 export function useFinishedRequest(id: string | undefined): UseQueryResult<FinishedRequest> {
   return useQuery({
     queryKey: ['finished-request', id],
-    queryFn: ({ signal }) =>
-      api<FinishedRequest>(`/api/requests/${encodeURIComponent(id ?? '')}`, { signal }),
+    queryFn: ({ signal }) => fetchFinished(id ?? '', signal),
     enabled: id !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
     retry: (count, error) => count < maxPolls && error instanceof ApiError && error.status === 404,
     retryDelay: pollMs,
   })
+}
+
+async function fetchFinished(id: string, signal: AbortSignal): Promise<FinishedRequest> {
+  // A search without a result is no error, which browsers would report in their console.
+  const { logs } = await api<{ logs: readonly unknown[] }>('/api/logs/search', {
+    method: 'POST',
+    body: { filters: { id: [id] }, limit: 1 },
+    signal,
+  })
+  if (logs.length === 0) throw new ApiError('The request is not in the ledger yet.', 404)
+  return api<FinishedRequest>(`/api/requests/${encodeURIComponent(id)}`, { signal })
 }
