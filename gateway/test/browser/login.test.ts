@@ -119,6 +119,18 @@ describe('the console behind a login', () => {
     await page.getByText('Key created: of the late evening').first().waitFor()
   })
 
+  it('loads the code of a page after the login', async () => {
+    const { url } = await startConsole()
+    const page = await browser.open(`${url}/ui/`)
+    await logIn(page, 'ada')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await endSession(page)
+    await page.getByRole('navigation').getByRole('link', { name: 'Keys', exact: true }).click()
+    await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+    await renew(page, 'ada')
+    await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
+  })
+
   it('asks again when another user has logged in, and after a postponed login', async () => {
     const { url } = await startConsole()
     const page = await browser.open(`${url}/ui/llm/keys/new`)

@@ -8,12 +8,13 @@ import { guardNavigation } from '../save/unsaved.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 import { LoadingPage, MissingPage } from './page-states.tsx'
 import { pageRoutes } from './routes.ts'
+import { loadPage } from './session/load-page.ts'
 import { LoginDialog } from './session/login-dialog.tsx'
 import { RenewedPage } from './session/renewed-page.tsx'
 import { renewedPath } from './session/session.ts'
 import { Shell } from './shell/shell.tsx'
 
-const pages = pageRoutes.map(({ path, load }) => ({ path, Content: lazy(load) }))
+const pages = pageRoutes.map(({ path, load }) => ({ path, Content: lazy(() => loadPage(load)) }))
 
 /** The console: providers, shell, and the page of the address. */
 export function App() {
