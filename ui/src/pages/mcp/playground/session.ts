@@ -80,6 +80,8 @@ const initial: SessionState = {
   ...{ lists: noLists, calls: [], logs: [], messages: [], questions: [] },
 }
 
+/** Wait for further changes before lists are read again. */
+const reloadMs = 500
 const maxCalls = 50
 const maxLogs = 500
 const maxMessages = 300
@@ -93,15 +95,25 @@ export function createMcpSession({ now }: { now(): number }) {
   const running = new Map<number, AbortController>()
   let client: McpClient | undefined
   let opening: AbortController | undefined
+  let reload: ReturnType<typeof setTimeout> | undefined
   let lastId = 0
   const nextId = () => {
     lastId += 1
     return lastId
   }
 
+  /** Methods of requests by direction and id, to name their responses. */
+  const methods = new Map<string, string>()
+
   const onRaw = (direction: RawMessage['direction'], value: unknown) => {
     const text = JSON.stringify(value, undefined, 2).slice(0, maxTextLength)
-    const message = { id: nextId(), time: now(), direction, summary: summaryOf(value), text }
+    const message = {
+      id: nextId(),
+      time: now(),
+      direction,
+      summary: summaryOf(value, direction, methods),
+      text,
+    }
     update(({ messages }) => ({ messages: [...messages, message].slice(-maxMessages) }))
   }
 
@@ -110,7 +122,10 @@ export function createMcpSession({ now }: { now(): number }) {
       const line = { id: nextId(), time: now(), ...logOf(params) }
       update(({ logs }) => ({ logs: [...logs, line].slice(-maxLogs) }))
     }
-    if (method.endsWith('/list_changed')) void loadLists()
+    if (!method.endsWith('/list_changed')) return
+    // Each server behind the endpoint reports its lists.
+    clearTimeout(reload)
+    reload = setTimeout(() => void loadLists(), reloadMs)
   }
 
   const onRequest = ({ method, params }: RpcRequest): Promise<Members> => {
@@ -143,6 +158,8 @@ export function createMcpSession({ now }: { now(): number }) {
 
   const disconnect = () => {
     opening?.abort()
+    clearTimeout(reload)
+    methods.clear()
     for (const abort of running.values()) abort.abort()
     for (const question of read().questions) question.answer(cancelled(question.kind))
     void client?.close()
@@ -243,12 +260,21 @@ function logOf({ level, logger, data }: Members): Pick<LogLine, 'level' | 'logge
   }
 }
 
-function summaryOf(value: unknown): string {
+/** Method of a message; of the request that a response answers. */
+function summaryOf(value: unknown, direction: RawMessage['direction'], methods: Map<string, string>): string {
   if (Array.isArray(value)) return `batch of ${value.length}`
   if (!isObject(value)) return 'message'
   const { id, method, error } = value
-  if (typeof method === 'string') return method.slice(0, 200)
-  return `${error === undefined ? 'response' : 'error'} to ${String(id).slice(0, 50)}`
+  if (typeof method === 'string') {
+    const name = method.slice(0, 200)
+    if (id !== undefined) methods.set(`${direction} ${String(id)}`, name)
+    return name
+  }
+  const asked = direction === 'sent' ? 'received' : 'sent'
+  const key = `${asked} ${String(id)}`
+  const name = methods.get(key) ?? String(id).slice(0, 50)
+  methods.delete(key)
+  return `${error === undefined ? 'response' : 'error'}: ${name}`
 }
 
 function createState() {
