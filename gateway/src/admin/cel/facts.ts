@@ -23,6 +23,8 @@ const sample: JsonObject = {
     groups: ['platform', 'admins'],
     iss: 'https://id.example.com',
   },
+  basicAuth: { username: 'ada' },
+  ui: { change: true },
   apiKey: { id: '00000000-0000-4000-8000-000000000000', name: 'ada', user: 'ada', group: 'search' },
   llmRequest: {
     model: 'gpt-5-mini',

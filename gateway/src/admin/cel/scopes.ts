@@ -50,6 +50,11 @@ export const celScopes: readonly CelScope[] = [
     variables: ruleVariables,
   },
   {
+    name: 'ui',
+    doc: 'Rules of the console and its API on gateways.',
+    variables: celVariablesOf('ui'),
+  },
+  {
     name: 'credential',
     doc: 'Location of a credential in a request.',
     variables: locationRoots,
@@ -76,6 +81,10 @@ export const variableDocs: Readonly<Record<string, string>> = {
   'source.network': 'Network of the address: /32 of IPv4, /64 of IPv6.',
   'source.port': 'Port; 0 behind a proxy.',
   jwt: 'Claims of the validated token.',
+  basicAuth: 'User of Basic authentication.',
+  'basicAuth.username': 'Name of the user.',
+  ui: 'Call of the admin API.',
+  'ui.change': 'Whether the call changes something, or reads secrets in clear.',
   apiKey: 'Metadata of the virtual key, with its `id`.',
   llmRequest: 'JSON body of the LLM request.',
   llm: 'Properties of the LLM call.',

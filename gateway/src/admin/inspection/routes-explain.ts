@@ -124,7 +124,7 @@ export const routesExplainOpenApi: OpenApiPart = {
             path: { ...text, description: 'Normalised path.' },
             route: { type: 'object', description: 'Absent if no route matches: 404.', properties: match },
             policies: { ...texts, description: 'Policies of the route, in order.' },
-            backend: { type: 'object', properties: { kind: text, targets: texts } },
+            backend: { type: 'object', properties: { kind: text, targets: texts, settings: texts } },
             others: {
               type: 'array',
               items: {

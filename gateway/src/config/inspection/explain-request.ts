@@ -1,3 +1,4 @@
+import { forwardingPolicyFields } from '../../backends/http/config.ts'
 import { parseRequestTarget } from '../../lib/request-target.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import { describeConnection, withoutTls } from '../../net/listener/connection.ts'
@@ -42,6 +43,8 @@ export type SelectedRoute = { readonly name: string; readonly match: string; rea
 export type RouteBackend = {
   readonly kind: 'llm' | 'mcp' | 'ui' | 'http'
   readonly targets: readonly string[]
+  /** Policies of the route that apply to the call of the backend, such as `timeout`. */
+  readonly settings: readonly string[]
 }
 
 /** A route that does not receive the request, with the reason in one sentence. */
@@ -201,7 +204,7 @@ function backendOf({ name, traffic }: Route, config: Config): RouteBackend {
   const route = routes.find((each, index) => nameOfRoute(each, index) === name)
   if (route === undefined) {
     const kind = name === 'ui' ? 'ui' : (traffic ?? 'http')
-    return { kind, targets: [] }
+    return { kind, targets: [], settings: [] }
   }
   const targets = (route.backends ?? []).map((entry) => {
     const { weight, policies: _, ...target } = entry
@@ -209,5 +212,8 @@ function backendOf({ name, traffic }: Route, config: Config): RouteBackend {
     const text = typeof value === 'string' ? value : kind
     return weight === undefined || weight === 1 ? text : `${text} (weight ${weight})`
   })
-  return { kind: traffic ?? 'http', targets }
+  const settings = Object.keys(route.policies ?? {}).filter((name) =>
+    Object.hasOwn(forwardingPolicyFields, name),
+  )
+  return { kind: traffic ?? 'http', targets, settings }
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../lib/json/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { withId } from '../change/key-id.ts'
 import { nameIn } from '../hybrid/record.ts'
 import { findKind, type Kind } from '../kinds.ts'
@@ -18,7 +18,7 @@ export type HistorySummary = {
   readonly reverts?: number
   readonly kind: string
   readonly resourceId: string
-  /** Name of the record after the change, or before its deletion. */
+  /** Name of the record after the change, or before its deletion; of a virtual key that in its metadata. */
   readonly name?: string
   readonly revision: number
   readonly who: { readonly principal?: string; readonly address: string }
@@ -43,7 +43,7 @@ export function viewHistory(record: HistoryRecord): HistoryDetail {
   const after = sideOf(kind, record, record.after)
   const differences = differencesOf(before, after)
   const { id, at, op, origin, reverts, resourceId, revision, principal, address, requestId } = record
-  const name = after.name ?? before.name
+  const name = after.name ?? before.name ?? keyName(kind, after.shown ?? before.shown)
   const unreadable = before.unreadable ?? after.unreadable
   return {
     id,
@@ -63,6 +63,13 @@ export function viewHistory(record: HistoryRecord): HistoryDetail {
     differences,
     ...(unreadable === undefined ? {} : { unreadable }),
   }
+}
+
+/** Name of a virtual key, from its metadata. */
+function keyName(kind: Kind | undefined, value: JsonValue | undefined): string | undefined {
+  const metadata = kind?.placement.kind === 'keys' && isJsonObject(value) ? value['metadata'] : undefined
+  const name = isJsonObject(metadata) ? metadata['name'] : undefined
+  return typeof name === 'string' ? name : undefined
 }
 
 /** The view without values. */

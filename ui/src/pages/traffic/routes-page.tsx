@@ -16,8 +16,7 @@ const columns: readonly Column<ConfigRecord<RouteValue>>[] = [
   {
     id: 'matches',
     title: 'Matches',
-    className: 'font-mono text-xs',
-    render: ({ value }) => <Texts texts={(value.matches ?? [{}]).map(matchText)} none="/*" />,
+    render: ({ value }) => <Texts code texts={(value.matches ?? [{}]).map(matchText)} none="/*" />,
   },
   {
     id: 'backends',

@@ -147,5 +147,6 @@ const labels: Readonly<Record<string, string>> = {
   guardHeaders: 'Headers of guards',
   mcp: 'MCP requests',
   mcpItem: 'MCP tools and prompts',
+  ui: 'Console',
   credential: 'Credential location',
 }

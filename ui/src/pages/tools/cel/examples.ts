@@ -29,6 +29,7 @@ export const examples: Readonly<
     { label: 'Read-only tools', expression: 'has(mcp.tool) && mcp.tool.name.startsWith("read_")' },
     { label: 'One server', expression: 'mcp.tool.target == "everything"' },
   ],
+  ui: [{ label: 'Administrators change', expression: '!ui.change || "admins" in jwt.groups' }],
   credential: [{ label: 'A header', expression: 'request.headers["x-api-key"]' }],
 }
 

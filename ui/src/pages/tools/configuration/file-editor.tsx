@@ -96,7 +96,7 @@ export function FileEditor({ file, isReloading, onReload }: FileEditorProps) {
     })
   return (
     <div className="space-y-4">
-      {file.readOnly && <Notice title={file.reason ?? 'The file cannot be changed here.'} />}
+      {file.readOnly && <Notice title={sentence(file.reason ?? 'The file cannot be changed here')} />}
       {message && <Notice tone="bad" title={message} />}
       <Card
         title={<span className="font-mono text-xs break-all">{file.path}</span>}
@@ -177,6 +177,11 @@ function useConfigSchema(): JsonSchema | undefined {
     staleTime: Number.POSITIVE_INFINITY,
   })
   return data
+}
+
+/** A message of the gateway at the start of a line. */
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
 
 function download(path: string, text: string): void {

@@ -6,6 +6,7 @@ import { type Column, Table } from '../../../components/data/table.tsx'
 import { Badge } from '../../../components/feedback/badge.tsx'
 import { EmptyState } from '../../../components/feedback/empty-state.tsx'
 import { Card } from '../../../components/layout/card.tsx'
+import { labelOf } from '../../../schema-form/model/label.ts'
 
 type Row = OtherRoute & { readonly index: number }
 
@@ -23,13 +24,17 @@ const columns: readonly Column<Row>[] = [
         route
       ),
   },
-  { id: 'match', title: 'Match', from: 'sm', className: 'font-mono text-xs', render: ({ match }) => match },
+  {
+    id: 'match',
+    title: 'Match',
+    from: 'sm',
+    render: ({ match }) => <code className="text-xs">{match}</code>,
+  },
   {
     id: 'host',
     title: 'Host',
     from: 'md',
-    className: 'font-mono text-xs',
-    render: ({ hostname }) => hostname,
+    render: ({ hostname }) => <code className="text-xs">{hostname}</code>,
   },
   { id: 'reason', title: 'Why not', render: ({ reason }) => reason },
 ]
@@ -84,6 +89,9 @@ export function Explanation({ explanation }: { explanation: RouteExplanation }) 
                   </li>
                 ))}
               </ul>
+            )}
+            {backend !== undefined && backend.settings.length > 0 && (
+              <div className="text-xs text-ink-soft">with {backend.settings.map(labelOf).join(', ')}</div>
             )}
           </Step>
         </ol>

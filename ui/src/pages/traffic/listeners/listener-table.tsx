@@ -22,8 +22,12 @@ const columns: readonly Column<Listener>[] = [
   {
     id: 'address',
     title: 'Address',
-    className: 'font-mono text-xs whitespace-nowrap',
-    render: ({ address, port }) => `${address.includes(':') ? `[${address}]` : address}:${port}`,
+    className: 'whitespace-nowrap',
+    render: ({ address, port }) => (
+      <code className="text-xs">
+        {address.includes(':') ? `[${address}]` : address}:{port}
+      </code>
+    ),
   },
   {
     id: 'protocol',
