@@ -31,7 +31,11 @@ export type RouteExplanation = {
   /** Absent if no route matches. */
   readonly route?: { readonly name: string; readonly match: string; readonly hostname: string }
   readonly policies: readonly string[]
-  readonly backend?: { readonly kind: string; readonly targets: readonly string[]; readonly settings: readonly string[] }
+  readonly backend?: {
+    readonly kind: string
+    readonly targets: readonly string[]
+    readonly settings: readonly string[]
+  }
   readonly others: readonly OtherRoute[]
 }
 
