@@ -3,9 +3,11 @@ import { createRoot } from 'react-dom/client'
 import { App } from './app/app.tsx'
 import { cspNonce } from './app/csp-nonce.ts'
 import { applyStoredTheme } from './app/theme.ts'
+import { guardHistory } from './save/unsaved.tsx'
 import './styles/styles.css'
 
 applyStoredTheme()
+guardHistory()
 // Dialogs add a style element that locks scrolling.
 setNonce(cspNonce())
 

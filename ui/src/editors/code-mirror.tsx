@@ -165,7 +165,7 @@ function attributesOf({ label, id, describedBy, invalid, size }: CodeEditorProps
 function suggestions(context: CompletionContext, { complete }: CodeEditorProps): CompletionResult | null {
   const found = complete?.(context.state.doc.toString(), context.pos)
   if (found === undefined || found.items.length === 0) return null
-  if (!context.explicit && found.from === context.pos && !/[\w.:]$/.test(textBefore(context))) return null
+  if (!context.explicit && found.from === context.pos && !/[\w.]$|: $/.test(textBefore(context))) return null
   return {
     from: found.from,
     validFor: /^[\w$-]*$/,

@@ -1,5 +1,5 @@
 import { ApiError, api } from '../api/client.ts'
-import { type ConfigRecord, fetchRecord, recordsPath } from '../api/resources.ts'
+import { type ConfigRecord, fetchRecord, type RecordPage, recordsPath } from '../api/resources.ts'
 import { isObject } from '../schema-form/model/value.ts'
 import { editableRecord } from './editable-value.ts'
 
@@ -49,6 +49,13 @@ export async function findRecord(kind: string, id: string): Promise<ConfigRecord
     if (error instanceof ApiError && error.status === 404) return undefined
     throw error
   }
+}
+
+/** Whether a record with this name exists, in the file or in the database. */
+export async function nameExists(kind: string, name: string): Promise<boolean> {
+  const query = { name, sort: 'name', limit: 1 }
+  const { resources } = await api<RecordPage<unknown>>(recordsPath(kind), { query })
+  return resources.length > 0
 }
 
 /** Name of a value, by which a kind with names identifies it. */

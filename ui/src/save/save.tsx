@@ -2,12 +2,12 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useCallback, useRef, useState } from 'react'
 import type { ConfigRecord } from '../api/resources.ts'
 import { toast } from '../components/feedback/toasts.tsx'
-import { sameJson } from '../schema-form/model/value.ts'
+import { isObject, sameJson } from '../schema-form/model/value.ts'
 import { ConflictDialog } from './conflict/conflict-dialog.tsx'
 import { editableRecord } from './editable-value.ts'
 import { type Refusal, refusalOf } from './refusal.ts'
 import { RemoveDialog } from './remove-dialog.tsx'
-import { type Draft, findRecord, nameOf, putDraft, removeRecord, titleOf } from './requests.ts'
+import { type Draft, findRecord, nameExists, nameOf, putDraft, removeRecord, titleOf } from './requests.ts'
 import { ReviewDialog } from './review-dialog.tsx'
 import { offerUndo } from './undo.ts'
 
@@ -123,7 +123,10 @@ export function useSave(kind: string): Save {
           onConfirm={async () => {
             await removeRecord(step.record)
             toast('good', `${titleOf(step.record)} deleted`)
-            void queries.invalidateQueries()
+            void queries.invalidateQueries({
+              // The page of the record is left: another request for it would be refused.
+              predicate: ({ state: { data } }) => !isObject(data) || data['id'] !== step.record.id,
+            })
             finish({ kind: 'removed' })
           }}
         />
@@ -146,8 +149,7 @@ async function prepare(draft: Draft): Promise<Step | SaveOutcome> {
   }
   return await attempt(draft, async () => {
     const name = record === undefined ? (draft.name ?? nameOf(kind, value)) : undefined
-    const taken = name === undefined ? undefined : await findRecord(kind, name)
-    if (taken !== undefined) return takenName(String(name))
+    if (name !== undefined && (await nameExists(kind, name))) return takenName(name)
     return { kind: 'review', draft, after: editableRecord(await putDraft(draft, { dryRun: true })) }
   })
 }

@@ -40,11 +40,23 @@ export function UnsavedGuard({ dirty }: { dirty: boolean }) {
   )
 }
 
+/** Page with unsaved input: its address, and the question before it is left. */
+type Block = { readonly address: string; ask(href: string): void }
+
+let block: Block | undefined
 /** True during the navigation that the user has confirmed. */
 let allowed = false
 
-/** Whether a navigation inside of the console may proceed; called by the router for each. */
-let blocks: ((href: string) => void) | undefined
+function guard(ask: (href: string) => void): () => void {
+  const onUnload = (event: BeforeUnloadEvent) => event.preventDefault()
+  const own: Block = { address: location.href, ask }
+  block = own
+  window.addEventListener('beforeunload', onUnload)
+  return () => {
+    if (block === own) block = undefined
+    window.removeEventListener('beforeunload', onUnload)
+  }
+}
 
 /** For the router: navigates, or asks first while a page has unsaved input. */
 export function guardNavigation<Options>(
@@ -52,32 +64,27 @@ export function guardNavigation<Options>(
   to: string,
   options?: Options,
 ): void {
-  if (blocks === undefined || allowed || samePage(to)) navigate(to, options)
-  else blocks(to)
+  // Filters and tabs in the query are no other page.
+  const isSamePage = to.startsWith('?') || to.split(/[?#]/)[0] === location.pathname
+  if (block === undefined || allowed || isSamePage) navigate(to, options)
+  else block.ask(withoutBase(to))
 }
 
-/** Filters and tabs in the query are no other page. */
-function samePage(to: string): boolean {
-  return to.startsWith('?') || `/ui${to.split(/[?#]/)[0]}` === location.pathname
+function withoutBase(address: string): string {
+  return address.replace(/^\/ui(?=\/|\?|$)/, '') || '/'
 }
 
-function guard(ask: (href: string) => void): () => void {
-  const address = location.href
-  const onUnload = (event: BeforeUnloadEvent) => event.preventDefault()
-  const onPop = (event: PopStateEvent) => {
+/**
+ * Guards the buttons of the browser. Called before the router listens: on `window`, listeners are called in the
+ * order of their registration.
+ */
+export function guardHistory(): void {
+  window.addEventListener('popstate', (event) => {
+    if (block === undefined || location.pathname === new URL(block.address).pathname) return
     const target = location.pathname + location.search
-    if (location.pathname === new URL(address).pathname) return
     // The browser has already changed the address: it is put back before the router sees the event.
     event.stopImmediatePropagation()
-    history.pushState(null, '', address)
-    ask(target.replace(/^\/ui/, '') || '/')
-  }
-  blocks = ask
-  window.addEventListener('beforeunload', onUnload)
-  window.addEventListener('popstate', onPop, true)
-  return () => {
-    blocks = undefined
-    window.removeEventListener('beforeunload', onUnload)
-    window.removeEventListener('popstate', onPop, true)
-  }
+    history.pushState(null, '', block.address)
+    block.ask(withoutBase(target))
+  })
 }

@@ -1,5 +1,6 @@
-import { ApiError } from '../../api/client.ts'
-import { useKindSchema, useRecord } from '../../api/resources.ts'
+import { useKindSchema, useRecords } from '../../api/resources.ts'
+import { ButtonLink } from '../../components/action/button.tsx'
+import { ErrorState } from '../../components/feedback/error-state.tsx'
 import { SkeletonLines } from '../../components/feedback/skeleton.tsx'
 import { Card } from '../../components/layout/card.tsx'
 import { Page } from '../../components/layout/page.tsx'
@@ -8,22 +9,24 @@ import { labelOf } from '../../schema-form/model/label.ts'
 import type { JsonSchema } from '../../schema-form/model/schema.ts'
 import { ResourceEditor } from '../resources/resource-editor.tsx'
 
+/** More than any kind has. */
+const allPolicies = { limit: 1000 }
+
 /** Adds or edits one policy of a kind, by the name of its field. */
 export function PolicyEditor({ kind, name, path }: { kind: string; name: string; path: string }) {
-  const record = useRecord<unknown>(kind, name)
+  const records = useRecords<unknown>(kind, allPolicies)
   const schema = useKindSchema(kind, name)
-  const isMissing = record.error instanceof ApiError && record.error.status === 404
   const title = labelOf(name)
   const description = (schema.data as JsonSchema | undefined)?.description ?? ''
-  if (record.isPending) {
+  const error = records.error ?? schema.error
+  if (error || records.data === undefined) {
     return (
-      <Page title={title}>
-        <Card>
-          <SkeletonLines count={8} />
-        </Card>
+      <Page title={title} actions={<ButtonLink href={path}>Back to the list</ButtonLink>}>
+        {error ? <ErrorState error={error} onRetry={() => void records.refetch()} /> : <Loading />}
       </Page>
     )
   }
+  const isMissing = !records.data.resources.some((record) => record.name === name)
   return (
     <ResourceEditor
       key={isMissing ? 'new' : 'edit'}
@@ -35,5 +38,13 @@ export function PolicyEditor({ kind, name, path }: { kind: string; name: string;
       about={<Prose text={description} />}
       path={path}
     />
+  )
+}
+
+function Loading() {
+  return (
+    <Card>
+      <SkeletonLines count={8} />
+    </Card>
   )
 }

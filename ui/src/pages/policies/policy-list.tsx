@@ -44,7 +44,7 @@ export function PolicyList({ kind, path }: { kind: string; path: string }) {
       <Card title="In effect" about="Applied to every request" flush>
         {set.length === 0 ? (
           <p className="px-5 pt-1 pb-5 text-sm text-ink-soft">
-            No policy is set: every client may call. Add one below.
+            No policy is set. The available ones are below.
           </p>
         ) : (
           <ul className="divide-y divide-line border-t border-line">

@@ -1,5 +1,5 @@
 import { Copy, Trash2 } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { type ReactNode, useMemo } from 'react'
 import { useLocation } from 'wouter'
 import { type ConfigRecord, useKindSchema, useRecord } from '../../api/resources.ts'
 import { useWhoami } from '../../api/whoami.ts'
@@ -60,6 +60,10 @@ export function ResourceEditor(props: ResourceEditorProps) {
   // Each policy has a schema of its own, by its name.
   const policy = isPolicyKind(kind) ? (record.data?.name ?? props.name) : undefined
   const schema = useKindSchema(kind, policy, isLoaded)
+  const named = useMemo(
+    () => withRequiredName(schema.data as JsonSchema | undefined, kind),
+    [schema.data, kind],
+  )
   const error = schema.error ?? record.error
   const title =
     props.title ?? (id === undefined ? `New ${noun}` : record.data ? titleOf(record.data) : `${noun} ${id}`)
@@ -70,7 +74,7 @@ export function ResourceEditor(props: ResourceEditorProps) {
       </Page>
     )
   }
-  if (schema.data === undefined || !isLoaded) {
+  if (named === undefined || !isLoaded) {
     return (
       <Page title={title} about={about}>
         <Card>
@@ -84,10 +88,17 @@ export function ResourceEditor(props: ResourceEditorProps) {
       key={`${kind} ${record.data?.id ?? 'new'}`}
       {...props}
       title={title}
-      schema={schema.data as JsonSchema}
+      schema={named}
       record={record.data}
     />
   )
+}
+
+/** The schema with the name that identifies a record, which a configuration file may omit. */
+function withRequiredName(schema: JsonSchema | undefined, kind: string): JsonSchema | undefined {
+  const { properties = {}, required = [] } = schema ?? {}
+  if (isPolicyKind(kind) || properties['name'] === undefined || required.includes('name')) return schema
+  return { ...schema, required: ['name', ...required] }
 }
 
 type LoadedProps = ResourceEditorProps & {

@@ -18,8 +18,15 @@ type ObjectFieldsProps = {
 
 /** The fields of an object: those of which one is needed first, advanced ones folded. */
 export function ObjectFields({ node, value, path, hidden = [] }: ObjectFieldsProps) {
+  const { readOnly } = useFormContext()
   const oneOf = node.oneOf.filter((name) => !hidden.includes(name))
-  const own = node.fields.filter(({ name }) => !node.oneOf.includes(name) && !hidden.includes(name))
+  const own = node.fields.filter(
+    ({ name }) =>
+      !node.oneOf.includes(name) &&
+      !hidden.includes(name) &&
+      // Without inputs, only what is set is of interest.
+      !(readOnly && memberOf(value, name) === undefined),
+  )
   const variants = node.fields.filter(({ name }) => oneOf.includes(name))
   const isPlain = (field: ObjectField) => !field.advanced || memberOf(value, field.name) !== undefined
   // A field that is set stays visible, and does not move when it is cleared.

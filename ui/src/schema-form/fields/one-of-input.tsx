@@ -2,10 +2,9 @@ import { useId, useRef } from 'react'
 import { Segmented } from '../../components/form/segmented.tsx'
 import { Select } from '../../components/form/select.tsx'
 import { useFormContext } from '../form-context.ts'
-import { Prose } from '../frame/prose.tsx'
 import { blankValue } from '../model/blank.ts'
 import { labelOf } from '../model/label.ts'
-import { type ObjectField, readNode } from '../model/node.ts'
+import type { ObjectField } from '../model/node.ts'
 import { type FieldPath, memberOf, withMember } from '../model/value.ts'
 import { NodeInput } from './node-input.tsx'
 
@@ -46,11 +45,6 @@ export function OneOfInput({
           <label htmlFor={id} className="block text-sm font-medium">
             Variant <span className="ml-1 text-xs font-normal text-ink-faint">exactly one</span>
           </label>
-          {chosen && (
-            <p className="mt-0.5 text-xs text-ink-faint">
-              <Prose text={readNode(chosen.schema, definitions).description ?? ''} />
-            </p>
-          )}
         </div>
         <div className="min-w-0 overflow-x-auto">
           {names.length <= maxTabs && !readOnly ? (
