@@ -62,7 +62,7 @@ const sessionSchema = object(
 )
 
 /** Fields of `oidc` without secrets. */
-export const oidcFields = {
+const oidcFields = {
   issuer: url({
     doc: 'Issuer of the ID tokens; must be identical to their `iss`.',
     example: 'https://id.example.com/realms/main',
