@@ -55,3 +55,9 @@ async function violationsOf(page: Page): Promise<string[]> {
     await session.detach()
   }
 }
+
+/** Fails if the page is wider than the window. */
+export async function expectNoSideScroll(page: Page): Promise<void> {
+  const hidden = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+  expect(await page.evaluate(hidden)).toBe(0)
+}

@@ -79,7 +79,7 @@ export function ImportDialog({ onClose }: { onClose(): void }) {
           {message && <Notice tone="bad" title={message} />}
           <div>
             <label htmlFor={id} className="mb-1 block text-sm font-medium">
-              Price list
+              File
             </label>
             <input
               id={id}

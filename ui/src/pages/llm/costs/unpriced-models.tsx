@@ -54,7 +54,7 @@ export function UnpricedModels({ onSetPrice }: { onSetPrice: ((place: ModelPlace
             {onSetPrice && (
               <Button
                 size="small"
-                aria-label={`Set the price of ${model}`}
+                aria-label={`Set price of ${model}`}
                 onClick={() => onSetPrice({ provider, model })}
               >
                 Set price

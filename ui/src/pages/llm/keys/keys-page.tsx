@@ -34,7 +34,7 @@ export default function KeysPage() {
   const mayChange = useMayChange()
   const [, navigate] = useLocation()
   const address = useListAddress('name')
-  const [state, setState] = useStateFilter()
+  const { state, setState, clear } = useStateFilter()
   const { search, sort, cursor } = address
   const keys = useKeys({ search, sort, cursor, state, limit: pageSize })
   const { data } = keys
@@ -70,10 +70,7 @@ export default function KeysPage() {
           ) : data.keys.length === 0 ? (
             <NoKeys
               filtered={search !== '' || state !== undefined}
-              onClear={() => {
-                address.setSearch('')
-                setState('all')
-              }}
+              onClear={clear}
               create={mayChange && create}
             />
           ) : (
@@ -101,24 +98,27 @@ export default function KeysPage() {
   )
 }
 
-/** State filter in the address; a change continues at the first page. */
-function useStateFilter(): [string | undefined, (state: string) => void] {
+/** State filter in the address. A change continues at the first page. */
+function useStateFilter() {
   const [parameters, setParameters] = useSearchParams()
-  const set = useCallback(
-    (state: string) =>
+  const change = useCallback(
+    (removed: readonly string[], state?: string) =>
       setParameters(
         (current) => {
           const next = new URLSearchParams(current)
-          next.delete('cursor')
-          if (state === 'all') next.delete('state')
-          else next.set('state', state)
+          for (const name of ['cursor', 'state', ...removed]) next.delete(name)
+          if (state !== undefined) next.set('state', state)
           return next
         },
         { replace: true },
       ),
     [setParameters],
   )
-  return [parameters.get('state') ?? undefined, set]
+  return {
+    state: parameters.get('state') ?? undefined,
+    setState: (state: string) => change([], state === 'all' ? undefined : state),
+    clear: () => change(['search']),
+  }
 }
 
 function NoKeys({

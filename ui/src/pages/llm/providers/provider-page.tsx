@@ -12,7 +12,7 @@ export default function ProviderPage() {
       noun="provider"
       about="Address and credential that models refer to by name."
       path="/llm/providers"
-      initial={{ name: '', provider: 'openai', params: { apiKey: '' } }}
+      initial={{ name: '', provider: 'openai', params: {} }}
       hidden={['name', 'provider']}
       before={({ form, schema, readOnly }) => (
         <ProviderBasics form={form} schema={schema} readOnly={readOnly} />
