@@ -1,7 +1,9 @@
-import { expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { llmConfig } from '../support/llm-config.ts'
 import { startMockServer } from '../support/mock-server.ts'
+import { postgresMissing, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { keyedEcho, stored } from '../support/resource-api.ts'
 import { until } from '../support/wait.ts'
 
 /** State and figures for the console. */
@@ -89,3 +91,27 @@ it.each([1, 2])(
   },
   30_000,
 )
+
+describe.skipIf(postgresMissing !== undefined)('replicas', () => {
+  let postgres: TestPostgres | undefined
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  })
+
+  it('of one database are listed, without those that have ended', async () => {
+    const url = await postgres?.createDatabase()
+    const config = stored(keyedEcho, url)
+    const one = await startGateway(config)
+    const other = await startGateway(config)
+    await until('both are listed', async () => {
+      const { replicas } = (await read(other, '/api/state')) as State
+      return replicas.length === 2 && replicas[0]?.self === true && replicas[1]?.self === false
+    })
+    await one.stop()
+    await until('one is listed', async () => {
+      const { replicas } = (await read(other, '/api/state')) as State
+      return replicas.length === 1
+    })
+  }, 60_000)
+})
