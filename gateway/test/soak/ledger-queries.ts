@@ -1,17 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
-import { Client } from 'pg'
-import { isPostgresUrl, sqlitePathOf } from '../../src/database/url.ts'
+import { isPostgresUrl } from '../../src/database/url.ts'
 import type { ExportPosition, ExportQuery } from '../../src/ledger/query/export/contents.ts'
 import { createLedgerQueries, type LedgerQueries } from '../../src/ledger/query/query.ts'
 import type { FilterField } from '../../src/ledger/query/search/fields.ts'
 import type { Condition, LedgerFilter, Position } from '../../src/ledger/query/search/filter.ts'
-import { createLedgerStore } from '../../src/ledger/store/open.ts'
-import { systemClock } from '../../src/lib/clock.ts'
-import { fillSql, firstTime, lastTime } from '../support/synthetic-ledger.ts'
+import { fillLedger } from '../support/fill-ledger.ts'
+import { firstTime, lastTime } from '../support/synthetic-ledger.ts'
 
 /**
  * Queries over a month of requests and a year of sums: the slowest of each kind. `--url` of an empty database
@@ -30,66 +27,6 @@ const { values } = parseArgs({
 const rows = Number(values.rows ?? (values.short ? 100_000 : 10_000_000))
 const exported = Math.min(rows, 1_000_000)
 const runs = 5
-
-/** A database that runs the statements of `fillSql`. */
-type Filler = {
-  run(sql: string): Promise<void>
-  indexes(): Promise<readonly IndexOf[]>
-  close(): Promise<void>
-}
-type IndexOf = { readonly name: string; readonly sql: string }
-
-async function openFiller(url: string): Promise<Filler> {
-  if (!isPostgresUrl(url)) {
-    const db = new DatabaseSync(sqlitePathOf(url))
-    db.exec('pragma synchronous = off; pragma journal_mode = wal; pragma cache_size = -1000000')
-    return {
-      run: async (sql) => db.exec(sql),
-      async indexes() {
-        const found = db
-          .prepare(
-            "select name, sql from sqlite_master where type = 'index' and sql is not null and tbl_name = 'tollgate_requests'",
-          )
-          .all()
-        return found.map((row) => ({ name: String(row['name']), sql: String(row['sql']) }))
-      },
-      close: async () => db.close(),
-    }
-  }
-  const client = new Client(url)
-  await client.connect()
-  await client.query("set synchronous_commit = off; set maintenance_work_mem = '1GB'")
-  return {
-    async run(sql) {
-      await client.query(sql)
-    },
-    async indexes() {
-      const found = await client.query(
-        "select indexname, indexdef from pg_indexes where tablename = 'tollgate_requests' and indexname not like '%_pkey'",
-      )
-      return found.rows.map(({ indexname: name, indexdef: sql }) => ({
-        name: String(name),
-        sql: String(sql),
-      }))
-    },
-    close: () => client.end(),
-  }
-}
-
-/** Indexes are created afterwards, which takes a tenth of the time. */
-async function fill(url: string): Promise<void> {
-  const store = await createLedgerStore({ url, field: 'url', maxConnections: 2 }, systemClock)
-  await store.open()
-  await store.close()
-  const filler = await openFiller(url)
-  const indexes = await filler.indexes()
-  for (const { name } of indexes) await filler.run(`drop index ${name}`)
-  for (const sql of fillSql(isPostgresUrl(url) ? 'postgres' : 'sqlite', rows)) await filler.run(sql)
-  for (const { sql } of indexes) await filler.run(sql)
-  // As the server does by itself after a while.
-  if (isPostgresUrl(url)) await filler.run('vacuum analyze')
-  await filler.close()
-}
 
 async function measure(name: string, limitMs: number, run: () => Promise<unknown>): Promise<void> {
   const times: number[] = []
@@ -215,7 +152,7 @@ async function measureExport(queries: LedgerQueries, query: ExportQuery, most: n
 
 async function main(url: string): Promise<void> {
   const before = performance.now()
-  if (!values.filled) await fill(url)
+  if (!values.filled) await fillLedger(url, rows)
   process.stdout.write(`${rows} requests filled in ${((performance.now() - before) / 1_000).toFixed(0)} s\n`)
   const kind = isPostgresUrl(url) ? 'postgres' : 'sqlite'
   const silent = () => undefined
