@@ -1,4 +1,4 @@
-import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query'
+import { type UseQueryResult, useQuery } from '@tanstack/react-query'
 import { api } from '../client.ts'
 import type { LogFilters, TimeRange } from './filters.ts'
 
@@ -64,10 +64,17 @@ export function useSummary(request: SummaryRequest, options: Options = {}): UseQ
   return useQuery({
     queryKey: ['summary', request],
     queryFn: ({ signal }) => readSummary(request, signal),
-    placeholderData: keepPreviousData,
+    // Of the same groups only: those of others have no values of these fields.
+    placeholderData: (previous: Summary | undefined, query) =>
+      hasGroups(query?.queryKey[1], request) ? previous : undefined,
     staleTime: 15_000,
     ...options,
   })
+}
+
+function hasGroups(other: SummaryRequest | string | undefined, { groupBy = [] }: SummaryRequest): boolean {
+  if (typeof other !== 'object') return false
+  return JSON.stringify(other.groupBy ?? []) === JSON.stringify(groupBy)
 }
 
 function readSummary(request: SummaryRequest, signal: AbortSignal): Promise<Summary> {

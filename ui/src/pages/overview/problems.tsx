@@ -56,9 +56,9 @@ function ProblemRow({ problem }: { problem: Problem }) {
         </div>
         <p className="mt-0.5 break-words text-ink-soft">{detail}</p>
         {mistakes.length > 0 && (
-          <ul className="mt-2 space-y-1 rounded-lg bg-sunken px-3 py-2 text-xs">
+          <ul className="mt-2 rounded-lg bg-sunken px-3 py-2 text-xs">
             {mistakes.slice(0, maxMistakes).map(({ message, line, column, path }, index) => (
-              <li key={index} className="flex flex-wrap gap-x-2.5">
+              <li key={index} className="flex min-h-6 flex-wrap items-center gap-x-2.5">
                 {line !== undefined && (
                   <Link
                     href={`/tools/configuration?line=${line}`}

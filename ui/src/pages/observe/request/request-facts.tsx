@@ -18,11 +18,11 @@ export function RequestFacts({ request }: { request: LogEntry }) {
         {sections.map(([title, facts]) => (
           <section key={title} aria-label={title}>
             <h3 className="mb-1.5 text-xs text-ink-faint">{title}</h3>
-            <dl className="space-y-1 text-sm">
+            <dl className="text-sm">
               {facts
                 .filter(([, value]) => value !== null && value !== undefined && value !== '')
                 .map(([name, value]) => (
-                  <div key={name} className="flex justify-between gap-4">
+                  <div key={name} className="flex min-h-6 justify-between gap-4 leading-6">
                     <dt className="shrink-0 text-ink-soft">{name}</dt>
                     <dd className="min-w-0 text-right break-words tabular">{value}</dd>
                   </div>
