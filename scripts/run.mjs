@@ -18,6 +18,7 @@ const tasks = {
   format: ['biome', 'check', '--write', '.'],
   docs: ['node', 'scripts/generate-docs.ts'],
   ui: ['node', 'scripts/build-ui.ts'],
+  screenshots: ['node', 'scripts/screenshots.ts'],
 }
 
 /**

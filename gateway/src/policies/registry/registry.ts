@@ -319,9 +319,9 @@ function addOrigin(policies: Policy[], scopes: readonly PolicyScope[], route: Ro
   if (route.kind === 'mcp' || isOpen) policies.push(originPolicy(scopes, route.reach, isOpen))
 }
 
-/** Whether a scope requires a credential. */
-function isStrict({ policies: { jwtAuth, basicAuth, apiKey, mcpAuthentication } }: PolicyScope): boolean {
-  return [jwtAuth, basicAuth, apiKey, mcpAuthentication].some(
+/** Whether a scope requires a credential that browsers do not add by themselves to requests of every page. */
+function isStrict({ policies: { jwtAuth, apiKey, mcpAuthentication } }: PolicyScope): boolean {
+  return [jwtAuth, apiKey, mcpAuthentication].some(
     (check) => check !== undefined && (check.mode ?? 'strict') === 'strict',
   )
 }
