@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-// `npm run screenshots`: renews the pictures of the console in docs/images, and takes those of every page in both
-// themes in .cache/screenshots.
+// `npm run screenshots`: renews the pictures of the console in docs/images, and takes those of every page in
+// both themes in .cache/screenshots.
 
 const { status } = spawnSync(
   'vitest',

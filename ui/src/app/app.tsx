@@ -5,6 +5,7 @@ import { createQueryClient } from '../api/query-client.ts'
 import { Toasts } from '../components/feedback/toasts.tsx'
 import { TooltipProvider } from '../components/feedback/tooltip.tsx'
 import { guardNavigation } from '../save/unsaved.tsx'
+import { DecodedParameters, useRawLocation, useRawSearch } from './addresses.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 import { LoadingPage, MissingPage } from './page-states.tsx'
 import { pageRoutes } from './routes.ts'
@@ -22,7 +23,7 @@ export function App() {
   return (
     <QueryClientProvider client={queryClient}>
       <TooltipProvider delayDuration={350}>
-        <Router base="/ui" aroundNav={guardNavigation}>
+        <Router base="/ui" hook={useRawLocation} searchHook={useRawSearch} aroundNav={guardNavigation}>
           <Switch>
             <Route path={renewedPath}>
               <RenewedPage />
@@ -31,16 +32,18 @@ export function App() {
               <Shell>
                 <ErrorBoundary>
                   <Suspense fallback={<LoadingPage />}>
-                    <Switch>
-                      {pages.map(({ path, Content }) => (
-                        <Route key={path} path={path}>
-                          <Content />
+                    <DecodedParameters>
+                      <Switch>
+                        {pages.map(({ path, Content }) => (
+                          <Route key={path} path={path}>
+                            <Content />
+                          </Route>
+                        ))}
+                        <Route>
+                          <MissingPage />
                         </Route>
-                      ))}
-                      <Route>
-                        <MissingPage />
-                      </Route>
-                    </Switch>
+                      </Switch>
+                    </DecodedParameters>
                   </Suspense>
                 </ErrorBoundary>
               </Shell>
