@@ -48,7 +48,15 @@ describe('documents', () => {
   const documents = files.filter((path) => path.endsWith('.md'))
   /** A file or folder of the repository, of gateway/src or of gateway/test. */
   const sourcePath = /^[a-z0-9-]+(\/[\w.*-]+)*(\/|\/[\w*-]+\.m?ts)$/
-  const folders = ['', 'gateway/src/', 'gateway/test/', 'gateway/src/**/']
+  const folders = [
+    '',
+    'gateway/src/',
+    'gateway/test/',
+    'gateway/src/**/',
+    'ui/src/',
+    'ui/src/components/',
+    'ui/src/app/',
+  ]
   const isPresent = (pattern: string) => globSync(pattern, { cwd: root }).length > 0
 
   it('link only to files that exist', () => {
@@ -157,7 +165,7 @@ function localLinks(markdown: string): string[] {
 }
 
 function dependencies(): string[] {
-  return ['package.json', 'gateway/package.json'].flatMap((path) => {
+  return ['package.json', 'gateway/package.json', 'ui/package.json'].flatMap((path) => {
     const manifest = JSON.parse(read(path))
     return Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })
   })
