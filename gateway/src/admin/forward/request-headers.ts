@@ -3,7 +3,7 @@ import { type Headers, isHopByHop } from '../../net/http/headers.ts'
 import { type Refusal, refusal } from '../../resources/change/change.ts'
 
 /** Prefix of request headers that are forwarded. */
-export const headerPrefix = 'x-forward-'
+const headerPrefix = 'x-forward-'
 
 /** Headers that are forwarded under their own name. */
 const plainHeaders = ['accept', 'content-type', 'content-length'] as const
