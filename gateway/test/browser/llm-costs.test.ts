@@ -51,7 +51,7 @@ describe.each([
 
     await page.getByRole('button', { name: 'claude-sonnet', exact: true }).click()
     await page.getByRole('button', { name: 'Remove custom price' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('row', { name: /claude-sonnet/ }).waitFor({ state: 'detached' })
   })
 })

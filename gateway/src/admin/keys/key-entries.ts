@@ -16,13 +16,16 @@ export type KeyEntry = {
   readonly record: ApiKeyRecord
 }
 
+/** Ids derived from keys, by record: the hash of 100,000 keys takes 0.6 s. */
+export type DerivedIds = WeakMap<ApiKeyRecord, string>
+
 /** Virtual keys of all scopes, computed on iteration: there may be 100,000. */
-export function* keyEntries(config: Config): Generator<KeyEntry> {
+export function* keyEntries(config: Config, derived: DerivedIds): Generator<KeyEntry> {
   const sections = trafficSections(config)
   for (const { name, policies } of policyScopes(config, sections)) {
     for (const record of policies.apiKey?.keys ?? []) {
-      const digest = isNamed(record) ? '' : recordDigest(record)
-      if (digest !== undefined) yield { id: idOf(record, digest), scope: name, record }
+      const id = isNamed(record) ? idOf(record, '') : derivedId(record, derived)
+      if (id !== undefined) yield { id, scope: name, record }
     }
   }
 }
@@ -30,6 +33,16 @@ export function* keyEntries(config: Config): Generator<KeyEntry> {
 /** Whether the id is in the metadata, so that the key is not hashed. */
 function isNamed({ metadata }: ApiKeyRecord): boolean {
   return typeof metadata?.['id'] === 'string' && metadata['id'] !== ''
+}
+
+function derivedId(record: ApiKeyRecord, derived: DerivedIds): string | undefined {
+  const known = derived.get(record)
+  if (known !== undefined) return known
+  const digest = recordDigest(record)
+  if (digest === undefined) return undefined
+  const id = idOf(record, digest)
+  derived.set(record, id)
+  return id
 }
 
 export function stateOf({ disabled = false, expiresAt }: ApiKeyRecord, nowMs: number): KeyState {

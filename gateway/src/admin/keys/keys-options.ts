@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { RandomBytes } from '../../policies/api-key/new-key.ts'
 import type { Resources } from '../../resources/resources.ts'
+import type { DerivedIds } from './key-entries.ts'
 
 export type KeysOptions = {
   readonly resources: Resources
@@ -15,6 +16,9 @@ export type KeysOptions = {
   /** Reads the ledger; undefined without one. */
   readonly ledger: KeyLedger | undefined
 }
+
+/** Options of the endpoints, and results that they share. */
+export type KeysContext = KeysOptions & { readonly derivedIds: DerivedIds }
 
 /** Queries of the ledger about keys. */
 export type KeyLedger = Pick<LedgerOperations, 'readKeysUsed' | 'summarize'>

@@ -7,11 +7,12 @@ import { type KeyEntry, keyEntries } from './key-entries.ts'
 import { keyQueryParameters, readKeyQuery, selectPage } from './key-list.ts'
 import { readKeyUsage } from './key-usage.ts'
 import { viewKey } from './key-view.ts'
-import type { KeysOptions } from './keys-options.ts'
+import type { KeysContext, KeysOptions } from './keys-options.ts'
 import { rotateKey } from './rotate-key.ts'
 
 /** Endpoints of virtual keys: list, details with usage, rotation. */
-export function keyEndpoints(options: KeysOptions): AdminEndpoint[] {
+export function keyEndpoints(given: KeysOptions): AdminEndpoint[] {
+  const options: KeysContext = { ...given, derivedIds: new WeakMap() }
   return [
     {
       path: '/api/keys',
@@ -22,7 +23,7 @@ export function keyEndpoints(options: KeysOptions): AdminEndpoint[] {
   ]
 }
 
-async function listKeys({ query }: AdminCall, options: KeysOptions): Promise<AdminResult> {
+async function listKeys({ query }: AdminCall, options: KeysContext): Promise<AdminResult> {
   const read = readKeyQuery(query)
   if (read.kind === 'invalid') return refusal(400, read.message)
   const { clock, yieldPoint } = options
@@ -38,7 +39,7 @@ async function listKeys({ query }: AdminCall, options: KeysOptions): Promise<Adm
   return { kind: 'reply', reply }
 }
 
-async function getKey({ parameters }: AdminCall, options: KeysOptions): Promise<AdminResult> {
+async function getKey({ parameters }: AdminCall, options: KeysContext): Promise<AdminResult> {
   const id = parameters.get('id') ?? ''
   for (const entry of entriesOf(options)) {
     const pause = options.yieldPoint()
@@ -51,9 +52,9 @@ async function getKey({ parameters }: AdminCall, options: KeysOptions): Promise<
   return refusal(404, `key not found: ${id.slice(0, 200)}`)
 }
 
-function entriesOf({ resources }: KeysOptions): Iterable<KeyEntry> {
+function entriesOf({ resources, derivedIds }: KeysContext): Iterable<KeyEntry> {
   // The guard: the active configuration was validated.
-  return keyEntries(resources.effective().config as Config)
+  return keyEntries(resources.effective().config as Config, derivedIds)
 }
 
 function view(entry: KeyEntry, lastUsedMs: number | undefined, { resources, clock }: KeysOptions) {

@@ -10,13 +10,13 @@ import { type Refusal, refusal } from '../../resources/change/change.ts'
 import { keyKind } from '../../resources/kinds.ts'
 import type { AdminCall, AdminResult } from '../api.ts'
 import { keyEntries } from './key-entries.ts'
-import type { KeysOptions } from './keys-options.ts'
+import type { KeysContext } from './keys-options.ts'
 
 const defaultOverlapMs = dayMs
 const longestOverlapMs = 365 * dayMs
 
 /** Replaces the secret of a key. The response alone contains the new one. */
-export async function rotateKey(call: AdminCall, options: KeysOptions): Promise<AdminResult> {
+export async function rotateKey(call: AdminCall, options: KeysContext): Promise<AdminResult> {
   const { request, parameters } = call
   const { resources, clock, randomBytes, newRequestId, flushLog } = options
   const body = await call.readJson()
@@ -53,9 +53,12 @@ export async function rotateKey(call: AdminCall, options: KeysOptions): Promise<
 }
 
 /** Refuses a key that is not in `llm.policies.apiKey`: keys of other scopes are no config resources. */
-async function refuseMissing(id: string, { resources, yieldPoint }: KeysOptions): Promise<Refusal> {
+async function refuseMissing(
+  id: string,
+  { resources, yieldPoint, derivedIds }: KeysContext,
+): Promise<Refusal> {
   // The guard: the active configuration was validated.
-  for (const entry of keyEntries(resources.effective().config as Config)) {
+  for (const entry of keyEntries(resources.effective().config as Config, derivedIds)) {
     const pause = yieldPoint()
     if (pause) await pause
     if (entry.id !== id) continue

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { useBudgets } from '../../../api/budgets.ts'
 import type { KeyLimit, KeyUsage, VirtualKey } from '../../../api/llm/keys.ts'
 import type { ConfigRecord } from '../../../api/resources.ts'
+import { ButtonLink } from '../../../components/action/button.tsx'
 import { Facts } from '../../../components/data/facts.tsx'
 import { Sparkline } from '../../../components/data/sparkline.tsx'
 import { Stat } from '../../../components/data/stat.tsx'
@@ -26,7 +27,21 @@ export function KeyDetails({
   return (
     <>
       {usage && <UsageStats usage={usage} />}
-      <Card title="Key">
+      <Card
+        title="Key"
+        actions={
+          usage && (
+            <>
+              <ButtonLink size="small" href={`/requests?keyId=${encodeURIComponent(virtualKey.id)}`}>
+                Requests
+              </ButtonLink>
+              <ButtonLink size="small" href={`/usage?keyId=${encodeURIComponent(virtualKey.id)}`}>
+                Usage
+              </ButtonLink>
+            </>
+          )
+        }
+      >
         <Facts facts={factsOf(virtualKey, record)} />
       </Card>
       <div className="grid gap-6 lg:grid-cols-2">

@@ -151,7 +151,7 @@ function columnsOf(spend: KeySpend): readonly Column<VirtualKey>[] {
       id: 'name',
       title: 'Name',
       sort: 'name',
-      className: 'max-w-80',
+      className: 'max-w-52 sm:max-w-80',
       render: ({ id, name, scope }) => (
         <span className="block min-w-0">
           <Link

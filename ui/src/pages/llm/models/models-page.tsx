@@ -81,6 +81,7 @@ function columnsOf({ shared, priceOf, usageOf, onTest }: Parts): readonly Column
     {
       id: 'test',
       title: 'Test',
+      from: 'sm',
       className: 'w-20 text-right',
       render: ({ value }) =>
         value.visibility === 'internal' ? null : (
