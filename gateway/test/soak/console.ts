@@ -183,11 +183,8 @@ async function pathsOf(browser: Browser, { url }: Gateway): Promise<string[]> {
 /** Milliseconds from the navigation to a page with its heading and without places that load. */
 async function interactiveMs(page: Page): Promise<number> {
   await page.getByRole('heading', { level: 1 }).waitFor()
-  await page.waitForFunction(
-    `document.querySelector('[aria-label="Loading"], [aria-busy="true"]') === null`,
-    undefined,
-    { polling: 'raf', timeout: 60_000 },
-  )
+  const pending = page.locator('[aria-label="Loading"], [aria-busy="true"]')
+  while ((await pending.count()) > 0) await delay(5)
   return page.evaluate('performance.now()')
 }
 
