@@ -100,6 +100,7 @@ function extensionsOf(latest: RefObject<CodeEditorProps>): Extension {
     drawSelection(),
     bracketMatching(),
     closeBrackets(),
+    replaceLines,
     EditorView.updateListener.of(({ docChanged, state }) => {
       const text = docChanged ? state.doc.toString() : undefined
       if (text !== undefined && text !== latest.current.value) latest.current.onChange?.(text)
@@ -121,6 +122,22 @@ function extensionsOf(latest: RefObject<CodeEditorProps>): Extension {
     ]),
   ]
 }
+
+/**
+ * Replaces a selection of several lines without the browser, which would merge the lines with style attributes
+ * that the content security policy refuses.
+ */
+const replaceLines: Extension = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { state, composing } = view
+    const { from, to } = state.selection.main
+    if (event.inputType !== 'insertText' || event.data === null || composing || state.readOnly) return false
+    if (state.doc.lineAt(from).number === state.doc.lineAt(to).number) return false
+    event.preventDefault()
+    view.dispatch(state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true })
+    return true
+  },
+})
 
 const tallExtensions: Extension = [
   lineNumbers(),
@@ -157,6 +174,8 @@ function attributesOf({ label, id, describedBy, invalid, size }: CodeEditorProps
       ...(describedBy === undefined ? {} : { 'aria-describedby': describedBy }),
       ...(invalid ? { 'aria-invalid': 'true' } : {}),
       ...(fixed ? { 'aria-readonly': 'true' } : {}),
+      // The scrollable area is reachable by keyboard, also where its text cannot be changed.
+      tabindex: '0',
       spellcheck: 'false',
     }),
   ]

@@ -35,7 +35,7 @@ function Variable({
   const name = (
     <button
       type="button"
-      className="rounded px-1 font-mono text-xs text-accent hover:bg-hover"
+      className="min-h-6 rounded px-1 font-mono text-xs text-accent hover:bg-hover"
       onClick={() => onInsert(path)}
       title={`Insert ${path}`}
     >
@@ -46,7 +46,7 @@ function Variable({
   const about = <span className="text-xs text-ink-soft">{doc.replaceAll('`', '')}</span>
   if (members === undefined || members.length === 0) {
     return (
-      <div className="flex flex-wrap items-baseline gap-x-2 pl-5">
+      <div className="flex min-h-6 flex-wrap items-center gap-x-2 pl-5">
         {name}
         {about}
       </div>
@@ -54,7 +54,7 @@ function Variable({
   }
   return (
     <details className="group">
-      <summary className="flex cursor-pointer list-none flex-wrap items-baseline gap-x-2 rounded">
+      <summary className="flex min-h-6 cursor-pointer list-none flex-wrap items-center gap-x-2 rounded">
         <ChevronRight
           className="size-3.5 shrink-0 self-center text-ink-faint transition-transform group-open:rotate-90"
           aria-hidden
