@@ -87,6 +87,9 @@ describe.each(modes)('in the storage mode %s', (mode) => {
       await remove.click()
       await page.getByRole('heading', { level: 1, name: 'Models' }).waitFor()
       expect(await completion(gateway, 'assistant')).toBe(404)
+      await page.getByRole('button', { name: 'Undo' }).last().click()
+      await page.getByRole('link', { name: 'assistant' }).waitFor()
+      await soon(() => completion(gateway, 'assistant')).toBe(200)
     },
   )
 })

@@ -26,7 +26,7 @@ const place =
   /(?:^|[\s`"'(])((?:[A-Za-z_$][\w$-]*|\["(?:[^"\\]|\\.)*"\])(?:\.[\w$-]+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*)/g
 
 /** The message for readers of the form: without the place in the file. */
-export function shownMessage(message: string): string {
+function shownMessage(message: string): string {
   return message
     .split('\n')
     .map((line) => line.replace(fileAndLine, ''))

@@ -7,9 +7,9 @@ import { ConflictDialog } from './conflict/conflict-dialog.tsx'
 import { editableRecord } from './editable-value.ts'
 import { type Refusal, refusalOf } from './refusal.ts'
 import { RemoveDialog } from './remove-dialog.tsx'
-import { type Draft, findRecord, nameExists, nameOf, putDraft, removeRecord, titleOf } from './requests.ts'
+import { type Draft, findRecord, nameExists, nameOf, putDraft, removeRecord } from './requests.ts'
 import { ReviewDialog } from './review-dialog.tsx'
-import { offerUndo } from './undo.ts'
+import { offerRestore, offerUndo } from './undo.ts'
 
 export type SaveOutcome =
   | { readonly kind: 'saved'; readonly record: ConfigRecord<unknown> }
@@ -122,7 +122,7 @@ export function useSave(kind: string): Save {
           onCancel={cancel}
           onConfirm={async () => {
             await removeRecord(step.record)
-            toast('good', `${titleOf(step.record)} deleted`)
+            offerRestore(step.record, () => queries.invalidateQueries())
             void queries.invalidateQueries({
               // The page of the record is left: another request for it would be refused.
               predicate: ({ state: { data } }) => !isObject(data) || data['id'] !== step.record.id,

@@ -86,7 +86,7 @@ function optionsOf(schema: JsonSchema, definitions: Definitions): readonly JsonS
 }
 
 /** Whether an alternative is a reference to the environment: `$NAME`. */
-export function isReference(schema: JsonSchema): boolean {
+function isReference(schema: JsonSchema): boolean {
   return schema.type === 'string' && schema.pattern === '^\\$'
 }
 

@@ -21,7 +21,7 @@ export function suggestYaml(text: string, offset: number, schema: JsonSchema): S
 }
 
 /** Nodes that a path of YAML leads to: several where alternatives fit. */
-export function nodesAt(
+function nodesAt(
   schema: JsonSchema,
   path: readonly (string | number)[],
   definitions: Definitions,
