@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { expectAccessible } from '../support/browser/accessible.ts'
 import { useBrowser } from '../support/browser/browser.ts'
 import { consoleUrl } from '../support/browser/filled-gateway.ts'
-import { startGateway } from '../support/gateway.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
 import { programTarget } from '../support/mcp-fixtures.ts'
 
 // MCP in the console: servers with live lists, access by claims, and the playground on a real MCP server.
@@ -96,40 +96,39 @@ it('access shows what a client sees, and the rule that hides the rest', async ()
   await row('get-sum').getByText('visible').waitFor({ timeout: 60_000 })
 })
 
-it('the playground calls tools, and answers the questions of servers', async () => {
-  const gateway = await startMcpConsole()
+/** Opens a session in the playground. `choose` selects an item of the list of tools. */
+async function connected(gateway: Gateway) {
   const page = await browser.open(`${consoleUrl(gateway)}/mcp/playground`)
   await page.getByRole('button', { name: 'Connect' }).click()
-  const tool = async (name: string) => {
-    await page.getByLabel('Search tools').fill(name)
-    await page.getByRole('list', { name: 'tools' }).getByRole('button', { name }).click()
-  }
   await page.getByRole('tab', { name: /^Tools \d/ }).waitFor({ timeout: 60_000 })
-  await expectAccessible(page)
+  const choose = async (tool: string) => {
+    await page.getByLabel('Search tools').fill(tool)
+    await page.getByRole('list', { name: 'tools' }).getByRole('button', { name: tool }).click()
+  }
+  return { page, choose, call: () => page.getByRole('button', { name: 'Call the tool' }).click() }
+}
 
-  // A required argument, a call, its result.
-  await tool('everything_echo')
-  await page.getByRole('button', { name: 'Call the tool' }).click()
+it('the playground calls tools with their arguments, and displays progress', async () => {
+  const { page, choose, call } = await connected(await startMcpConsole())
+  await choose('everything_echo')
+  await call()
   await page.getByText('is required').waitFor()
   await page.getByRole('textbox', { name: /^Message/ }).fill('hello <b>there</b>')
-  await page.getByRole('button', { name: 'Call the tool' }).click()
+  await call()
   await page.getByText('Echo: hello <b>there</b>').first().waitFor()
   await expectAccessible(page)
-
-  // Progress, then the end.
-  await tool('everything_trigger-long-running-operation')
-  await page
-    .getByRole('spinbutton', { name: /^Duration/ })
-    .or(page.getByRole('textbox', { name: /^Duration/ }))
-    .fill('2')
-  await page.getByRole('button', { name: 'Call the tool' }).click()
+  await choose('everything_trigger-long-running-operation')
+  await page.getByLabel(/^Duration/).fill('2')
+  await call()
   await page.getByRole('progressbar').waitFor()
-  await page.getByText('Long running operation completed', { exact: false }).first().waitFor()
+  await page.getByText('Long running operation completed').first().waitFor()
+}, 180_000)
 
-  // Elicitation and sampling.
-  await tool('everything_trigger-elicitation-request')
-  await page.getByRole('button', { name: 'Call the tool' }).click()
+it('the playground answers elicitation and sampling of servers', async () => {
+  const { page, choose, call } = await connected(await startMcpConsole())
   const dialog = page.getByRole('dialog')
+  await choose('everything_trigger-elicitation-request')
+  await call()
   await dialog.getByText('The server asks for input').waitFor()
   await expectAccessible(page)
   await dialog.getByRole('button', { name: 'Decline' }).click()
@@ -137,17 +136,19 @@ it('the playground calls tools, and answers the questions of servers', async () 
     .getByText(/declined/i)
     .first()
     .waitFor()
-  await tool('everything_trigger-sampling-request')
+  await choose('everything_trigger-sampling-request')
   await page.getByRole('textbox', { name: /^Prompt/ }).fill('a poem')
-  await page.getByRole('button', { name: 'Call the tool' }).click()
+  await call()
   await dialog.getByLabel('Answer of the model').fill('roses are red')
   await dialog.getByRole('button', { name: 'Send' }).click()
   await page
     .getByText(/roses are red/)
     .first()
     .waitFor()
+}, 180_000)
 
-  // Prompts, resources, and the raw messages.
+it('the playground gets prompts, reads resources and displays messages', async () => {
+  const { page } = await connected(await startMcpConsole())
   await page.getByRole('tab', { name: /^Prompts/ }).click()
   await page
     .getByRole('list', { name: 'prompts' })
@@ -160,11 +161,11 @@ it('the playground calls tools, and answers the questions of servers', async () 
   await page.getByRole('button', { name: 'Read the resource' }).click()
   await page.getByText('success').first().waitFor()
   await page
-    .getByRole('button', { name: /resources\/read/ })
+    .getByRole('button', { name: /sent resources\/read/ })
     .first()
     .click()
   await page.getByText('"method": "resources/read"').waitFor()
   await expectAccessible(page)
   await page.getByRole('button', { name: 'Disconnect' }).click()
   await page.getByRole('button', { name: 'Connect' }).waitFor()
-})
+}, 180_000)

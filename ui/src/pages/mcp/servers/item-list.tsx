@@ -41,7 +41,10 @@ export function ItemList({
       },
       { replace: true },
     )
-  const found = items.filter((item) => matches(item, search))
+  // Keys are those of the whole list: an open item stays open while the search changes.
+  const found = items
+    .map((item, index) => ({ item, key: `${nameOf(item)} ${index}` }))
+    .filter(({ item }) => matches(item, search))
   if (items.length === 0)
     return (
       <Card>
@@ -63,8 +66,8 @@ export function ItemList({
         />
       ) : (
         <ul className="divide-y divide-line border-t border-line">
-          {found.slice(0, shown).map((item, index) => (
-            <ItemRow key={`${nameOf(item)} ${index}`} kind={kind} item={item} />
+          {found.slice(0, shown).map(({ item, key }) => (
+            <ItemRow key={key} kind={kind} item={item} />
           ))}
         </ul>
       )}
