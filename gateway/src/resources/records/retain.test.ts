@@ -34,6 +34,17 @@ describe('retainStored', () => {
     ])
   })
 
+  it('leaves the mask if one of several items that look alike was removed', () => {
+    const shown = [{ key: mask }, { key: mask }, { name: 'c', key: mask }]
+    const stored = [{ key: 's1' }, { key: 's2' }, { name: 'c', key: 's3' }]
+    expect(retainStored([{ key: mask }, { name: 'c', key: mask }], { shown, stored })).toEqual([
+      { key: mask },
+      { name: 'c', key: 's3' },
+    ])
+    const same = [{ key: 's1' }, { key: 's1' }]
+    expect(retainStored([{ key: mask }], { shown: shown.slice(0, 2), stored: same })).toEqual([{ key: 's1' }])
+  })
+
   it('uses each stored item once', () => {
     const result = retainStored([mask, mask, mask], { shown: [mask, mask], stored: ['s1', 's2'] })
     expect(result).toEqual(['s1', 's2', mask])

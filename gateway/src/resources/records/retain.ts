@@ -31,12 +31,34 @@ function retainItems(
   stored: readonly JsonValue[],
 ): JsonValue[] {
   const places = matchItems(sent, shown)
+  const ambiguous = ambiguousItems(sent, shown, stored)
   return sent.map((item, index) => {
+    // The mask remains, and is refused: any choice could retain the secret of the removed item.
+    if (ambiguous.size > 0 && ambiguous.has(JSON.stringify(item))) return item
     const place = places[index]
     const was = place === undefined ? undefined : shown[place]
     const own = place === undefined ? undefined : stored[place]
     return was === undefined || own === undefined ? item : retainStored(item, { shown: was, stored: own })
   })
+}
+
+/** Items that look alike, differ in what is stored, and of which some were removed. */
+function ambiguousItems(
+  sent: readonly JsonValue[],
+  shown: readonly JsonValue[],
+  stored: readonly JsonValue[],
+): ReadonlySet<string> {
+  if (sent.length >= shown.length) return new Set()
+  const places = Map.groupBy(shown.keys(), (index) => JSON.stringify(shown[index]))
+  const counts = Map.groupBy(sent, (item) => JSON.stringify(item))
+  const alike = [...places].filter(([text, indexes]) => {
+    const left = counts.get(text)?.length ?? 0
+    return (
+      left < indexes.length &&
+      indexes.some((index) => !isDeepStrictEqual(stored[index], stored[indexes[0] ?? 0]))
+    )
+  })
+  return new Set(alike.map(([text]) => text))
 }
 
 /** Index of the read item of each sent item. An item is the origin of at most one. */
