@@ -107,7 +107,7 @@ function optionsOf({ times, bucketMs, series, kind, height, element }: OptionInp
   const styles = getComputedStyle(element)
   const first = times[0] ?? 0
   const last = times.at(-1) ?? 0
-  const { bars, spline } = UPlot.paths
+  const { bars } = UPlot.paths
   const lines = series.filter(({ dashed }) => !dashed).length
   const drawn = drawOrder(series, kind).flatMap((index): UPlot.Series[] => {
     const one = series[index]
@@ -131,7 +131,6 @@ function optionsOf({ times, bucketMs, series, kind, height, element }: OptionInp
         stroke: color,
         width: 1.75,
         ...(lines === 1 ? { fill: withAlpha(color, 0.1) } : {}),
-        ...(spline ? { paths: spline() } : {}),
         points: { show: times.length === 1, size: 5, fill: color },
         spanGaps: false,
       },

@@ -21,7 +21,10 @@ type PlotInputs = {
 
 const shownGroups = 7
 
-/** Series of a metric over time: the largest groups, and for sums the rest of them. */
+/**
+ * Series of a metric over time: the largest groups and the rest of them; for percentiles and averages the groups
+ * with the most requests, because those of few requests are noise.
+ */
 export function plotOf({ summary, metric, fields, previous }: PlotInputs): UsagePlot {
   const bucketMs = summary.bucketSeconds * 1_000
   const times = bucketTimes(rangeOf(summary), bucketMs)
@@ -64,7 +67,7 @@ function groupSeries({
 }: Omit<PlotInputs, 'previous'> & { rows: Rows }): ChartSeries[] {
   const ranked = summary.groups
     .filter(({ other }) => !other)
-    .map((group) => ({ group, value: metric.valueOf(group) ?? 0 }))
+    .map((group) => ({ group, value: metric.isSum ? (metric.valueOf(group) ?? 0) : group.requests }))
     .sort((one, other) => other.value - one.value)
     .slice(0, shownGroups)
   const shown = new Set(ranked.map(({ group }) => groupKey(group, fields)))
