@@ -24,7 +24,9 @@ export async function pageOfRecords(
 ): Promise<RecordPage> {
   const ranks = new Map(kinds.map((kind, rank) => [kind, rank]))
   // Values of variables are neither compared nor searched, only their references.
-  const valueIn = (record: ConfigRecord) => writtenValue(record, resources)
+  const hasReferences = resources.effective().fileIndex?.references !== undefined
+  const valueIn = (record: ConfigRecord) =>
+    hasReferences ? writtenValue(record, resources) : bareValue(record)
   const sortValue = sortBy(sort, valueIn)
   const sign = sort.isDescending ? -1 : 1
   const { items, end, total } = await selectPage<ConfigRecord, RecordPosition>(
@@ -56,12 +58,19 @@ function comparePositions(one: RecordPosition, other: RecordPosition): number {
   return 0
 }
 
+/** The value without the copies that a response needs: there may be 100,000 records. */
+function bareValue(record: ConfigRecord): JsonValue {
+  if (record.source === 'database' || record.kind.placement.kind !== 'keys') return storedValue(record)
+  // The guard: the configuration is parsed from YAML or JSON.
+  return record.part.node as JsonValue
+}
+
 /** Name of a record, as lists display it. */
 export function nameOfRecord(record: ConfigRecord): string {
   const policy = policyName(record)
   if (policy !== undefined) return policy
   if (record.source === 'file' && record.part.name !== undefined) return record.part.name
-  const value = storedValue(record)
+  const value = bareValue(record)
   if (!isJsonObject(value)) return ''
   if (record.kind.placement.kind !== 'keys') return nameIn(record.kind, value) ?? ''
   const { metadata } = value
@@ -84,7 +93,7 @@ function sortBy(
   const secrets = new Map<Kind, boolean>()
   return (record) => {
     const isFixed = record.kind.placement.kind !== 'policies'
-    const isSecret = (isFixed && secrets.get(record.kind)) || isSecretField(record, field)
+    const isSecret = (isFixed ? secrets.get(record.kind) : undefined) ?? isSecretField(record, field)
     if (isFixed) secrets.set(record.kind, isSecret)
     return isSecret ? '' : sortable(valueIn(record), field)
   }
