@@ -66,7 +66,7 @@ function bareValue(record: ConfigRecord): JsonValue {
 }
 
 /** Name of a record, as lists display it. */
-export function nameOfRecord(record: ConfigRecord): string {
+function nameOfRecord(record: ConfigRecord): string {
   const policy = policyName(record)
   if (policy !== undefined) return policy
   if (record.source === 'file' && record.part.name !== undefined) return record.part.name
