@@ -103,9 +103,34 @@ describe.each([1, 2])('with %i data planes', (workerThreads) => {
     expect((await test({ guards: other, text: 'x' }, '?newTargets=true')).body).toMatchObject({
       outcome: 'failed',
     })
+    const otherPath = { webhook: { target: { host }, headers: { ':path': '"/admin"' } } }
+    expect(await test({ guards: otherPath, text: 'x' })).toMatchObject({ status: 403 })
+    expect(await test({ guards: guards[1] as object, text: 'x' })).toMatchObject({ status: 200 })
     const metadata = { webhook: { target: { host: '169.254.169.254:80' } } }
     expect(await test({ guards: metadata, text: 'x' }, '?newTargets=true')).toMatchObject({ status: 403 })
   })
+})
+
+it('a test of guards reaches neither backends nor the environment without the right to change', async () => {
+  const backend = await mockWebhook()
+  const gateway = await startGateway(
+    {
+      config: { storage: { allowedEnv: ['GUARD_SECRET'] } },
+      backends: [{ name: 'internal', host: `127.0.0.1:${backend.port}` }],
+      llm: { models: [{ name: 'a', provider: 'echo' }] },
+    },
+    { env: { GUARD_SECRET: 'swordfish' } },
+  )
+  const test = (guards: object, query = '') =>
+    ask(gateway, 'POST', `/api/guards/test${query}`, { guards, text: 'block this' })
+  const webhook = { webhook: { target: { backend: '/internal' }, headers: { ':path': '"/request"' } } }
+  expect(await test(webhook)).toMatchObject({ status: 403 })
+  const rejection = { body: '$GUARD_SECRET' }
+  const echo = { regex: { action: 'reject', rules: [{ pattern: 'block' }] }, rejection }
+  const refused = await test(echo)
+  expect(refused.status).toBe(403)
+  expect(JSON.stringify(refused.body)).not.toContain('swordfish')
+  expect((await test(echo, '?newTargets=true')).body).toMatchObject({ rejection: { body: 'swordfish' } })
 })
 
 it('expressions are evaluated over the facts of a recorded request', async () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { GuardTest, GuardTestResult } from '../../config/inspection/test-guards.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../../policies/guardrails/config.ts'
@@ -7,7 +8,7 @@ import { type Allowances, findRestriction } from '../../resources/change/restric
 import type { Expand } from '../../resources/hybrid/record.ts'
 import { findKind } from '../../resources/kinds.ts'
 import { findConfigRecord, shownValue, storedValue } from '../../resources/records/records.ts'
-import { retainStored } from '../../resources/records/retain.ts'
+import { type ReadValue, retainStored } from '../../resources/records/retain.ts'
 import type { Resources } from '../../resources/resources.ts'
 import { maskedPlace } from '../../resources/secrets/secret-paths.ts'
 import { check } from '../../schema/check.ts'
@@ -64,12 +65,10 @@ async function respond({ query, readJson }: AdminCall, options: GuardTestOptions
     return refusal(422, 'direction must be request or response')
   const texts = readTexts(text, messages, direction)
   if (texts.kind === 'refused') return texts
-  const config = guards === undefined ? undefined : readGuards(guards, direction, options)
+  const permitsNew = query.get('newTargets') === 'true'
+  const config = guards === undefined ? undefined : readGuards(guards, { direction, permitsNew }, options)
   if (config?.kind === 'refused') return config
-  const refused =
-    config && query.get('newTargets') !== 'true'
-      ? refuseNewTargets(config.guards, options.resources)
-      : undefined
+  const refused = config && !permitsNew ? refuseNewTargets(config.guards, options.resources) : undefined
   if (refused) return refused
   const tested = await options.test({ guards: config?.guards, texts: texts.texts, direction })
   const { texts: after, ...result } = tested
@@ -113,7 +112,7 @@ type Guards = { readonly kind: 'guards'; readonly guards: GuardrailsConfig }
 /** Reads `guardrails`, or one guard. Masked parts are those of the stored guards. */
 function readGuards(
   sent: JsonValue,
-  direction: GuardTest['direction'],
+  { direction, permitsNew }: { direction: GuardTest['direction']; permitsNew: boolean },
   { resources, allowances, expand, backends }: GuardTestOptions,
 ): Guards | Refusal {
   if (!isJsonObject(sent)) return refusal(422, 'guards must be the value of guardrails, or one guard')
@@ -121,10 +120,13 @@ function readGuards(
   const whole: JsonObject = isOne ? { [direction]: [sent] } : sent
   const kind = findKind('llm.policy')
   const record = kind && findConfigRecord(resources, kind, 'guardrails')
-  const value =
-    record === undefined
-      ? whole
-      : retainStored(whole, { shown: shownValue(record, resources), stored: storedValue(record) })
+  const stored = record && { shown: shownValue(record, resources), stored: storedValue(record) }
+  const value = stored === undefined ? whole : retainStored(whole, stored)
+  if (!permitsNew && hasNewReferences(whole, stored, expand))
+    return refusal(
+      403,
+      'guards must not have new references to the environment: a test with newTargets=true expands them, which needs the right to change',
+    )
   const masked = kind && maskedPlace(kind, 'guardrails', value)
   if (masked !== undefined) return refusal(422, `${masked.slice(0, 200)} is masked: send the secret itself`)
   const expanded = expand(value).value
@@ -141,35 +143,56 @@ function readGuards(
   return { kind: 'guards', guards: checked.value }
 }
 
-/** A test must not connect a client without the right to change to any address. */
+/** Whether a value has references to the environment that the stored one does not have at their place. */
+function hasNewReferences(sent: JsonValue, read: ReadValue | undefined, expand: Expand): boolean {
+  const own = read === undefined ? sent : retainStored(sent, { ...read, stored: withoutTexts(read.stored) })
+  return !isDeepStrictEqual(expand(own).value, own)
+}
+
+function withoutTexts(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return ''
+  if (Array.isArray(value)) return value.map(withoutTexts)
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutTexts(member)]))
+}
+
+/** A test of a client without the right to change must not send other requests than those of traffic. */
 function refuseNewTargets(guards: GuardrailsConfig, resources: Resources): Refusal | undefined {
-  const known = knownHosts(resources.effective().config)
+  const known = knownCalls(resources.effective().config)
   for (const phase of ['request', 'response'] as const) {
     for (const [index, { webhook }] of (guards[phase] ?? []).entries()) {
-      const host = webhook?.target.host
-      if (host === undefined || known.has(host)) continue
-      const place = `${phase}[${index}].webhook.target`
+      if (webhook === undefined || known.has(callOf(webhook))) continue
       return refusal(
         403,
-        `${place} is not a destination of the active configuration: a test with newTargets=true calls it, which needs the right to change`,
+        `${phase}[${index}].webhook has another target or other headers than the active configuration: a test with newTargets=true calls it, which needs the right to change`,
       )
     }
   }
   return undefined
 }
 
-/** Hosts of the webhooks of a configuration. */
-function knownHosts(config: unknown): ReadonlySet<string> {
+/** Calls of the webhooks of a configuration. */
+function knownCalls(config: unknown): ReadonlySet<string> {
   const found = new Set<string>()
-  const visit = (value: unknown, name: string): void => {
-    if (typeof value !== 'object' || value === null || name === 'keys') return
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
     for (const [key, member] of Object.entries(value)) {
-      if (name === 'target' && key === 'host' && typeof member === 'string') found.add(member)
-      else visit(member, Array.isArray(value) ? name : key)
+      if (key === 'keys') continue
+      if (key === 'webhook' && isJsonObject(member)) found.add(callOf(member))
+      else visit(member)
     }
   }
-  visit(config, '')
+  visit(config)
   return found
+}
+
+/** Destination of the calls of a webhook, and their headers, which include method and path. */
+function callOf({ target, headers }: { readonly target?: unknown; readonly headers?: unknown }): string {
+  return JSON.stringify([membersOf(target), membersOf(headers)])
+}
+
+function membersOf(value: unknown): [string, unknown][] {
+  return Object.entries(value ?? {}).sort(([one], [other]) => (one < other ? -1 : 1))
 }
 
 const text = { type: 'string' }
@@ -186,7 +209,7 @@ export const guardsTestOpenApi: OpenApiPart = {
             name: 'newTargets',
             in: 'query',
             description:
-              'Permits webhooks that the active configuration does not have. Needs the right to change.',
+              'Permits webhooks that the active configuration does not have, and new references to the environment. Needs the right to change.',
             schema: { type: 'boolean', default: false },
           },
         ],

@@ -21,7 +21,11 @@ export type GuardTrialRequest = {
   readonly direction: 'request' | 'response'
 }
 
-/** Tries guards on a text, without a request to a model. */
-export function testGuards(request: GuardTrialRequest): Promise<GuardTrial> {
-  return api<GuardTrial>('/api/guards/test', { method: 'POST', body: request })
+/**
+ * Tries guards on a text, without a request to a model. `permitsNew` permits webhooks that are not saved yet,
+ * which needs the right to change.
+ */
+export function testGuards(request: GuardTrialRequest, permitsNew: boolean): Promise<GuardTrial> {
+  const query = permitsNew ? { newTargets: true } : {}
+  return api<GuardTrial>('/api/guards/test', { method: 'POST', body: request, query })
 }

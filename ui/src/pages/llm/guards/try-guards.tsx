@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { FlaskConical } from 'lucide-react'
 import { useState } from 'react'
 import { type GuardTrial, type GuardTrialRequest, testGuards } from '../../../api/llm/guards.ts'
+import { useMayChange } from '../../../api/whoami.ts'
 import { Button } from '../../../components/action/button.tsx'
 import { classNames } from '../../../components/class-names.ts'
 import { Badge, type Tone } from '../../../components/feedback/badge.tsx'
@@ -23,6 +24,7 @@ const sample = 'Please send the invoice to ada@example.com or call +1 212 555 01
 
 /** Tries a text against all guards of a direction or one of them, as they are on the page, saved or not. */
 export function TryGuards({ guardrails, schema }: { guardrails: Guardrails; schema: JsonSchema }) {
+  const mayChange = useMayChange()
   const [text, setText] = useState(sample)
   const [direction, setDirection] = useState<Direction>('request')
   const [chosen, setChosen] = useState('all')
@@ -31,7 +33,7 @@ export function TryGuards({ guardrails, schema }: { guardrails: Guardrails; sche
   const labels = guards.map((guard) => guardLabel(guard, names))
   const trial = useMutation({
     mutationFn: ({ labels: _, ...request }: GuardTrialRequest & { labels: readonly string[] }) =>
-      testGuards(request),
+      testGuards(request, mayChange),
   })
   const one = chosen === 'all' ? undefined : guards[Number(chosen)]
   const run = () =>
