@@ -10,8 +10,8 @@ import {
   startFilledGateway,
 } from '../support/browser/filled-gateway.ts'
 
-// Pictures of the console: `npm run screenshots`. Those of the documentation are few; those for a review are of
-// every page in both themes, in `.cache/screenshots`.
+// Pictures of the console: `npm run screenshots`. Those of the documentation are few; those for a review are
+// of every page in both themes, in `.cache/screenshots`.
 
 const browser = useBrowser()
 

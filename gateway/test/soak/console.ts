@@ -15,9 +15,9 @@ import { fillLedger } from '../support/fill-ledger.ts'
 import { freePorts } from '../support/free-port.ts'
 
 /**
- * The console on a large gateway: time until each page is interactive, its slowest request, time of a key in the
- * editor of a long file, and CPU time of the gateway for ten open pages. `--database` names an SQLite file
- * that an earlier run has filled; the run keeps it.
+ * The console on a large gateway: time until each page is interactive, its slowest request, time of a key in
+ * the editor of a long file, and CPU time of the gateway for ten open pages. `--database` names an SQLite
+ * file that an earlier run has filled; the run keeps it.
  */
 
 const { values } = parseArgs({

@@ -1,5 +1,5 @@
-// Counts of durations in buckets of equal ratio: 4 per octave from 0.25 ms to 70 minutes, so that quantiles are
-// within 10 %. The histograms of `/metrics` are coarser, and have one series per route.
+// Counts of durations in buckets of equal ratio: 4 per octave from 0.25 ms to 70 minutes, so that quantiles
+// are within 10 %. The histograms of `/metrics` are coarser, and have one series per route.
 
 const perOctave = 4
 const perMillisecond = 4

@@ -80,7 +80,7 @@ export type KeyQuery = {
 }
 
 /** Kind of config resources with the keys of `llm.policies.apiKey`. */
-export const keyKind = 'llm.apiKey'
+const keyKind = 'llm.apiKey'
 
 /** One page of the virtual keys of all scopes. */
 export function useKeys(query: KeyQuery): UseQueryResult<KeyPage> {

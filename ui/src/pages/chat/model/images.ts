@@ -2,8 +2,8 @@ import { formatBytes } from '../../../format/number.ts'
 import type { Image } from './conversation.ts'
 
 /** Limits of a prompt: providers refuse larger images, and the gateway larger bodies. */
-export const maxImages = 8
-export const maxImageBytes = 5_000_000
+const maxImages = 8
+const maxImageBytes = 5_000_000
 export const imageTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const
 
 export type ReadImages = { readonly images: readonly Image[]; readonly problems: readonly string[] }

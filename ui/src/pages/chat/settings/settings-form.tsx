@@ -22,7 +22,7 @@ export function SettingsForm() {
   )
 }
 
-export function Section({ title, children }: { title: string; children: ReactNode }) {
+function Section({ title, children }: { title: string; children: ReactNode }) {
   return (
     <section className="space-y-3">
       <h2 className="text-sm">{title}</h2>

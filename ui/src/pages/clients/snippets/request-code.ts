@@ -21,7 +21,7 @@ export const requestLanguages = [
 export type RequestLanguage = (typeof requestLanguages)[number]['id']
 
 /** Environment variable with the virtual key in all snippets. */
-export const keyVariable = 'TOLLGATE_API_KEY'
+const keyVariable = 'TOLLGATE_API_KEY'
 
 /** Code that sends a chat completion to the gateway. */
 export function requestCode(language: RequestLanguage, request: ChatRequest, endpoint: Endpoint): string {
@@ -40,7 +40,7 @@ export function requestCode(language: RequestLanguage, request: ChatRequest, end
 }
 
 /** Base address for Anthropic clients, which add `/v1` themselves. */
-export function anthropicBaseUrl({ baseUrl }: Endpoint): string {
+function anthropicBaseUrl({ baseUrl }: Endpoint): string {
   return baseUrl.replace(/\/v1\/?$/, '')
 }
 

@@ -2,7 +2,7 @@ import type { LogEntry } from '../../../api/ledger/log-entry.ts'
 import { Badge, type Tone } from '../../../components/feedback/badge.tsx'
 
 /** Tone of an HTTP status. 499 is a disconnect of the client. */
-export function statusTone(status: number): Tone {
+function statusTone(status: number): Tone {
   if (status >= 500) return 'bad'
   return status >= 400 ? 'warn' : 'good'
 }
