@@ -1,5 +1,5 @@
 import { FileCog } from 'lucide-react'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { ApiError } from '../../../api/client.ts'
 import { useConfigFile } from '../../../api/tools/config-file.ts'
@@ -11,8 +11,10 @@ import { SkeletonLines } from '../../../components/feedback/skeleton.tsx'
 import { Card } from '../../../components/layout/card.tsx'
 import { Page } from '../../../components/layout/page.tsx'
 import { Tabs } from '../../../components/layout/tabs.tsx'
-import { EffectivePane } from './effective-pane.tsx'
 import { FileEditor } from './file-editor.tsx'
+
+// It needs the YAML library, which the editor of the file does not.
+const EffectivePane = lazy(() => import('./effective-pane.tsx'))
 
 type View = 'file' | 'effective'
 
@@ -31,7 +33,15 @@ export default function ConfigurationPage() {
         onChange={(next) => setParameters(next === 'file' ? {} : { view: next }, { replace: true })}
         tabs={[
           { value: 'file', label: 'File', content: <FilePane /> },
-          { value: 'effective', label: 'Active', content: <EffectivePane /> },
+          {
+            value: 'effective',
+            label: 'Active',
+            content: (
+              <Suspense fallback={<SkeletonLines count={12} />}>
+                <EffectivePane />
+              </Suspense>
+            ),
+          },
         ]}
       />
     </Page>

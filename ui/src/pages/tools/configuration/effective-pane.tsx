@@ -14,7 +14,7 @@ type Effective = {
 }
 
 /** The active configuration of file and database, with secrets masked. */
-export function EffectivePane() {
+export default function EffectivePane() {
   const { data, error, refetch } = useQuery({
     queryKey: ['effective'],
     queryFn: ({ signal }) => api<Effective>('/api/config/effective', { signal }),
