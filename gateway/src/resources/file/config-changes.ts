@@ -6,6 +6,7 @@ import { formatPath, type Path } from '../../schema/path.ts'
 import { alternativesOf, childShapes, type Shape, shapeOf } from '../../schema/shape.ts'
 import { isTree } from '../hybrid/overlay.ts'
 import { maskValue } from '../secrets/secret-paths.ts'
+import { isFlagValue } from '../secrets/secret-text.ts'
 
 /** A changed part of the configuration; an absent side is undefined. Values are masked. */
 export type ConfigChange = {
@@ -31,11 +32,17 @@ export function* changedParts(before: ConfigTree, after: ConfigTree): Generator<
 function* differing(part: ChangedPart): Generator<ChangedPart> {
   const { before, after } = part
   if (before === after) return
-  if (Array.isArray(before) && Array.isArray(after)) yield* differingItems(part.path, before, after)
+  if (Array.isArray(before) && Array.isArray(after) && !hasFlagValue(before) && !hasFlagValue(after))
+    yield* differingItems(part.path, before, after)
   else if (isTree(before) && isTree(after)) {
     for (const name of new Set([...Object.keys(before), ...Object.keys(after)]))
       yield* differing({ path: [...part.path, name], before: before[name], after: after[name] })
   } else if (!isDeepStrictEqual(before, after)) yield part
+}
+
+/** Whether an item is secret because of the preceding one. Such lists are compared and masked as a whole. */
+function hasFlagValue(list: readonly unknown[]): boolean {
+  return list.some((item, index) => typeof item === 'string' && isFlagValue(list, index))
 }
 
 /** Items are compared after the equal start and end of both lists. */
