@@ -83,4 +83,12 @@ describe('the cookies of logins in progress', () => {
     expect(cookies.login('id29', at(headersOf(jar)))).toBe('x')
     expect(cookies.login('id10', at(headersOf(jar)))).toBeUndefined()
   })
+
+  it('and the longest session fit into a request head', () => {
+    let jar = browserAfter(cookies.setSession('a'.repeat(maxSessionLength), at({})))
+    for (let index = 10; index < 30; index += 1)
+      jar = browserAfter(cookies.setLogin(`id${index}`, 'x'.repeat(3_300), at(headersOf(jar))), jar)
+    expect(cookies.login('id29', at(headersOf(jar)))).toBeDefined()
+    expect(headersOf(jar).cookie.length).toBeLessThan(24 * 1_024)
+  })
 })

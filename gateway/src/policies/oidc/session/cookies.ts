@@ -22,6 +22,8 @@ const partLength = 3_500
 const maxParts = maxSessionLength / partLength
 /** Logins in progress per browser. Each tab without a session starts one. */
 const maxLogins = 8
+/** Of all logins in progress. With the longest session, a request head stays below its limit. */
+const maxLoginsLength = 12_000
 
 const marker = 'tollgate-oidc-'
 const hostMarker = `__Host-${marker}`
@@ -76,8 +78,12 @@ export function createLoginCookies(policy: string): LoginCookies {
     setLogin(id, text, at) {
       const prefix = loginPrefix(at.isSecure)
       // Ids begin with their time.
-      const pending = [...cookiesOf(at.headers).keys()].filter((name) => name.startsWith(prefix)).sort()
-      const surplus = pending.slice(0, Math.max(0, pending.length - maxLogins + 1))
+      const pending = [...cookiesOf(at.headers)].filter(([name]) => name.startsWith(prefix)).sort().reverse()
+      let length = text.length
+      const surplus = pending.flatMap(([name, value], index) => {
+        length += name.length + value.length
+        return index >= maxLogins - 1 || length > maxLoginsLength ? [name] : []
+      })
       return [set(prefix + id, text, at), ...surplus.map((name) => remove(name, at))]
     },
     removeLogin: (id, at) => remove(loginPrefix(at.isSecure) + id, at),
