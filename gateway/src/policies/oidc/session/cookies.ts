@@ -78,7 +78,10 @@ export function createLoginCookies(policy: string): LoginCookies {
     setLogin(id, text, at) {
       const prefix = loginPrefix(at.isSecure)
       // Ids begin with their time.
-      const pending = [...cookiesOf(at.headers)].filter(([name]) => name.startsWith(prefix)).sort().reverse()
+      const pending = [...cookiesOf(at.headers)]
+        .filter(([name]) => name.startsWith(prefix))
+        .sort()
+        .reverse()
       let length = text.length
       const surplus = pending.flatMap(([name, value], index) => {
         length += name.length + value.length
