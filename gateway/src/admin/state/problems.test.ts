@@ -76,6 +76,14 @@ describe('problems', () => {
       }),
     ).toEqual(['identity_provider_unreachable', 'target_ejected'])
   })
+
+  it('mask credentials in the address of an identity provider', () => {
+    const subject = 'https://ada:swordfish@id.test/keys?token=swordfish'
+    const conditions = [{ kind: 'identity' as const, subject, message: 'refused', since: 0 }]
+    const text = JSON.stringify(findProblems({ ...quiet, conditions }))
+    expect(text).toContain('id.test/keys')
+    expect(text).not.toContain('swordfish')
+  })
 })
 
 describe('exposureProblems', () => {

@@ -2,6 +2,7 @@ import type { SourceError } from '../../config/live/live.ts'
 import type { Config } from '../../config/schema.ts'
 import type { LedgerStatus } from '../../ledger/ledger.ts'
 import type { StorageStatus } from '../../resources/resources.ts'
+import { maskText } from '../../resources/secrets/secret-text.ts'
 import type { Condition } from '../../telemetry/live/conditions.ts'
 import { plainTextKeys } from './counts.ts'
 import { exposureProblems } from './exposure.ts'
@@ -181,7 +182,7 @@ function conditionProblem({ kind, subject, message, since }: Condition): Problem
   const link = kind === 'mcpTarget' ? `/mcp/servers/${encodeURIComponent(subject)}` : conditionLinks[kind]
   return {
     ...{ code, severity, title, link, doc },
-    detail: detail(subject, message),
+    detail: detail(kind === 'identity' ? maskText(subject, 'url') : subject, message),
     since: new Date(since).toISOString(),
   }
 }
