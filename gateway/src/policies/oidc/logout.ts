@@ -64,7 +64,11 @@ function isForeign(request: RequestFacts, urls: PublicUrls): boolean {
   const site = firstHeader(request.headers, 'sec-fetch-site')
   const origin = firstHeader(request.headers, 'origin')
   const isSame = site === undefined || site === 'same-origin' || site === 'none'
-  if (request.method === 'GET' || request.method === 'HEAD') return !isSame && site !== 'same-site'
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    // A link on a related host, such as a portal, may log out; its images and scripts may not.
+    const isLink = site === 'same-site' && firstHeader(request.headers, 'sec-fetch-mode') === 'navigate'
+    return !isSame && !isLink
+  }
   return !isSame || (origin !== undefined && origin !== new URL(urls.redirectUri(request)).origin)
 }
 
