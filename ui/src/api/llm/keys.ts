@@ -79,9 +79,6 @@ export type KeyQuery = {
   readonly cursor?: string | undefined
 }
 
-/** Kind of config resources with the keys of `llm.policies.apiKey`. */
-const keyKind = 'llm.apiKey'
-
 /** One page of the virtual keys of all scopes. */
 export function useKeys(query: KeyQuery): UseQueryResult<KeyPage> {
   return useQuery({
