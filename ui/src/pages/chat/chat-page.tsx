@@ -72,7 +72,7 @@ function Workspace({
     if (first !== undefined && unset) store.setModel(unset.id, first)
   }, [store, first, unset])
   return (
-    <div className="grid gap-5 xl:grid-cols-[minmax(0,1fr)_20rem]">
+    <div className="grid grid-cols-1 gap-5 xl:grid-cols-[minmax(0,1fr)_20rem]">
       <div className="flex h-[calc(100dvh-15rem)] min-h-96 sm:h-[calc(100dvh-11rem)] sm:min-h-120 min-w-0 flex-col gap-3">
         <div className="flex min-h-0 flex-1 snap-x gap-3 overflow-x-auto pb-1">
           {state.panels.map((panel) => (

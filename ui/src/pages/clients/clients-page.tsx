@@ -44,7 +44,7 @@ function Clients({ listeners }: { listeners: readonly Listener[] }) {
   if (!guide) return null
   const places = listeners.filter(({ serves }) => serves.includes(guide.serves))
   return (
-    <div className="grid gap-6 lg:grid-cols-[14rem_minmax(0,1fr)]">
+    <div className="grid grid-cols-1 gap-6 lg:grid-cols-[14rem_minmax(0,1fr)]">
       <GuideList current={guide} />
       {places.length === 0 ? (
         <Card>
@@ -129,7 +129,7 @@ function GuideView({ guide, places }: { guide: Guide; places: readonly Listener[
   return (
     <div className="min-w-0 space-y-5">
       <Card>
-        <div className="grid gap-4 pt-2 sm:grid-cols-3">
+        <div className="grid grid-cols-1 gap-4 pt-2 sm:grid-cols-3">
           <Field label="Address" help="As clients reach the gateway.">
             {(control) => (
               <Input

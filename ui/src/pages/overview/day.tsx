@@ -21,7 +21,7 @@ export function Day({ timeRange }: DayProps) {
   const total = data?.groups[0]
   const hasCost = (total?.cost ?? 0) > 0
   return (
-    <div className="grid gap-6 xl:grid-cols-2">
+    <div className="grid grid-cols-1 gap-6 xl:grid-cols-2">
       <DayChart
         title="Requests"
         about={

@@ -43,7 +43,7 @@ export default function Overview() {
       {whoami?.ledger === true && (
         <>
           <Day timeRange={timeRange} />
-          <div className="grid gap-6 md:grid-cols-2 xl:grid-cols-3">
+          <div className="grid grid-cols-1 gap-6 md:grid-cols-2 xl:grid-cols-3">
             <Leaders title="Top models" field="servedModel" timeRange={timeRange} />
             <Leaders title="Top keys" field="keyId" timeRange={timeRange} />
             <Leaders title="Top users" field="user" timeRange={timeRange} />
@@ -65,7 +65,7 @@ export default function Overview() {
       {state.data && (
         <>
           <Counts counts={state.data.counts} />
-          <div className="grid gap-6 xl:grid-cols-[minmax(0,1fr)_24rem]">
+          <div className="grid grid-cols-1 gap-6 xl:grid-cols-[minmax(0,1fr)_24rem]">
             <Listeners listeners={state.data.listeners} />
             <Replicas replicas={state.data.replicas} />
           </div>

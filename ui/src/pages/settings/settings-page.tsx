@@ -19,7 +19,7 @@ export default function SettingsPage() {
       title="Console settings"
       about="Who may open this console, who may change the configuration with it, and how it looks."
     >
-      <div className="grid gap-6 lg:grid-cols-2">
+      <div className="grid grid-cols-1 gap-6 lg:grid-cols-2">
         <Card title="Appearance" about="Stored in this browser">
           <Segmented<ThemeChoice>
             label="Theme"

@@ -40,7 +40,7 @@ export function OneOfInput({
   const names = variants.map(({ name }) => ({ value: name, label: labelOf(name) }))
   return (
     <div className="py-3">
-      <div className="grid gap-x-8 gap-y-1.5 @3xl:grid-cols-[minmax(0,5fr)_minmax(0,7fr)]">
+      <div className="grid grid-cols-1 gap-x-8 gap-y-1.5 @3xl:grid-cols-[minmax(0,5fr)_minmax(0,7fr)]">
         <div>
           <label htmlFor={id} className="block text-sm font-medium">
             Variant <span className="ml-1 text-xs font-normal text-ink-faint">exactly one</span>

@@ -29,7 +29,7 @@ export function FieldRow({ label, path, required, description, group, children }
   return (
     <div
       {...(group ? { role: 'group', 'aria-labelledby': `${id}-label` } : {})}
-      className="grid min-w-0 gap-x-8 gap-y-1.5 py-3 @3xl:grid-cols-[minmax(0,5fr)_minmax(0,7fr)]"
+      className="grid grid-cols-1 min-w-0 gap-x-8 gap-y-1.5 py-3 @3xl:grid-cols-[minmax(0,5fr)_minmax(0,7fr)]"
     >
       <div className="min-w-0">
         <Label

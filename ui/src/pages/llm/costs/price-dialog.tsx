@@ -124,7 +124,7 @@ function Loaded({
               onChange={setAt}
             />
           )}
-          <fieldset disabled={!mayChange} className="grid gap-4 sm:grid-cols-2">
+          <fieldset disabled={!mayChange} className="grid grid-cols-1 gap-4 sm:grid-cols-2">
             {priceNames.map((name) => (
               <PriceField
                 key={name}
@@ -197,7 +197,7 @@ function PlaceFields({
   const schema = useKindSchema('llm.provider')
   const kinds = schema.data ? providerKinds(schema.data) : []
   return (
-    <div className="grid gap-4 sm:grid-cols-2">
+    <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
       <Field label="Provider">
         {(control) => (
           <Select

@@ -95,7 +95,7 @@ function Editor({ record, schema }: { record: ConfigRecord<Guardrails> | undefin
     >
       {reason && <Notice title={reason} />}
       {message && <Notice tone="bad" title={message} />}
-      <div className="grid items-start gap-6 xl:grid-cols-2">
+      <div className="grid grid-cols-1 items-start gap-6 xl:grid-cols-2">
         {list('request')}
         {list('response')}
       </div>

@@ -45,7 +45,7 @@ export function TryGuards({ guardrails, schema }: { guardrails: Guardrails; sche
     })
   return (
     <Card title="Try a text" about="Nothing is sent to a model. Guards that call a server call it.">
-      <div className="grid gap-6 lg:grid-cols-2">
+      <div className="grid grid-cols-1 gap-6 lg:grid-cols-2">
         <div className="space-y-4">
           <div className="flex flex-wrap items-end gap-3">
             <Segmented<Direction>

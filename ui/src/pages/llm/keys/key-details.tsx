@@ -44,7 +44,7 @@ export function KeyDetails({
       >
         <Facts facts={factsOf(virtualKey, record)} />
       </Card>
-      <div className="grid gap-6 lg:grid-cols-2">
+      <div className="grid grid-cols-1 gap-6 lg:grid-cols-2">
         <Card title="Access">
           <Facts
             facts={[
@@ -151,7 +151,7 @@ function Budgets({ id }: { id: string }) {
   if (data === undefined) return null
   return (
     <Card title="Budgets" about="Used in the current period.">
-      <div className="grid gap-5 sm:grid-cols-2 xl:grid-cols-3">
+      <div className="grid grid-cols-1 gap-5 sm:grid-cols-2 xl:grid-cols-3">
         {data.budgets.map((budget) => (
           <BudgetMeter key={budget.budget} budget={budget} />
         ))}
@@ -173,7 +173,7 @@ function UsageStats({ usage }: { usage: KeyUsage }) {
   }
   const note = 'last 30 days'
   return (
-    <div className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
+    <div className="grid grid-cols-1 gap-4 sm:grid-cols-2 xl:grid-cols-4">
       <Stat
         name="Requests"
         value={formatCompact(requests)}

@@ -34,7 +34,7 @@ export function ModelBasics({ form, schema, readOnly }: BasicsProps) {
   const name = text(['name'])
   return (
     <Card title="Model">
-      <fieldset disabled={readOnly} className="grid gap-5 pt-1 lg:grid-cols-2">
+      <fieldset disabled={readOnly} className="grid grid-cols-1 gap-5 pt-1 lg:grid-cols-2">
         <Field
           label="Name"
           required

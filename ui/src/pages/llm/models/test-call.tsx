@@ -61,7 +61,7 @@ export function TestCall({ model, onClose }: { model: string; onClose(): void })
             Add a port to llm in the configuration.
           </Notice>
         )}
-        <div className="grid gap-4 sm:grid-cols-2">
+        <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
           <Field label="Model">
             {(control) => (
               <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />

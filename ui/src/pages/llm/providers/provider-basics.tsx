@@ -24,7 +24,7 @@ export function ProviderBasics({
     mistakes.find(({ path }) => path[0] === field && path.length === 1)?.message
   return (
     <Card title="Provider">
-      <fieldset disabled={readOnly} className="grid gap-5 pt-1 lg:grid-cols-2">
+      <fieldset disabled={readOnly} className="grid grid-cols-1 gap-5 pt-1 lg:grid-cols-2">
         <Field label="Name" required help="Models refer to this name." error={mistakeOf('name')}>
           {(control) => (
             <Input

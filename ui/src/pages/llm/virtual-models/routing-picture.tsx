@@ -53,7 +53,7 @@ function Shares({ routing }: { routing: Routing | undefined }) {
   return (
     <div className="space-y-3">
       <ShareBar routing={routing} />
-      <ul className="grid gap-x-6 gap-y-1.5 sm:grid-cols-2 lg:grid-cols-3">
+      <ul className="grid grid-cols-1 gap-x-6 gap-y-1.5 sm:grid-cols-2 lg:grid-cols-3">
         {shares.map(({ model, weight, share }, index) => (
           <li key={index} className="flex min-w-0 items-center gap-2 text-sm">
             <span
@@ -108,7 +108,7 @@ function Conditions({ targets }: { targets: readonly ConditionalTarget[] }) {
       {targets.map(({ when, model }, index) => (
         <li
           key={index}
-          className="grid gap-x-3 gap-y-1 px-3 py-2.5 text-sm sm:grid-cols-[4.5rem_minmax(0,1fr)_auto_minmax(6rem,auto)] sm:items-center"
+          className="grid grid-cols-1 gap-x-3 gap-y-1 px-3 py-2.5 text-sm sm:grid-cols-[4.5rem_minmax(0,1fr)_auto_minmax(6rem,auto)] sm:items-center"
         >
           <span className="text-xs text-ink-faint">
             {when === undefined ? 'otherwise' : index === 0 ? 'if' : 'else if'}

@@ -31,7 +31,7 @@ export default function AccessPage() {
         </ButtonLink>
       }
     >
-      <div className="grid items-start gap-6 xl:grid-cols-[24rem_minmax(0,1fr)]">
+      <div className="grid grid-cols-1 items-start gap-6 xl:grid-cols-[24rem_minmax(0,1fr)]">
         <ViewerForm texts={texts} onShow={(next) => setParameters(queryOf(next), { replace: true })} />
         <div className="min-w-0 space-y-4" aria-live="polite">
           {lists.error ? (

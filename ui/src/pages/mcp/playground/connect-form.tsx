@@ -46,7 +46,7 @@ export function ConnectForm({ endpoints }: { endpoints: readonly McpPlace[] }) {
               </span>
             )}
           </Field>
-          <div className="grid gap-4 sm:grid-cols-2">
+          <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
             <Field label="Path" help="Routes may serve other MCP endpoints at other paths.">
               {(control) => (
                 <Input

@@ -22,7 +22,7 @@ export function TransportChoice({
 }) {
   return (
     <Card title="What kind of server is it?">
-      <fieldset aria-label="Transport" className="grid gap-3 sm:grid-cols-2 xl:grid-cols-4">
+      <fieldset aria-label="Transport" className="grid grid-cols-1 gap-3 sm:grid-cols-2 xl:grid-cols-4">
         {transports.map((transport) => {
           const { icon: Icon, text } = looks[transport]
           const isChosen = transport === value

@@ -64,7 +64,7 @@ function LimitCards({ limits: { local, global, keys } }: { limits: LimitState })
       </Card>
     )
   return (
-    <div className="grid gap-6 lg:grid-cols-2 2xl:grid-cols-3">
+    <div className="grid grid-cols-1 gap-6 lg:grid-cols-2 2xl:grid-cols-3">
       {local.map((limit, index) => (
         <LocalLimitCard key={index} limit={limit} />
       ))}

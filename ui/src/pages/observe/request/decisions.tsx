@@ -74,7 +74,7 @@ export function Limits({ limits }: { limits: readonly LimitDecision[] }) {
       {limits.map(({ limit, unit, capacity, remaining, resetSeconds, refused }, index) => (
         <li
           key={index}
-          className="grid items-center gap-x-4 gap-y-1 text-sm lg:grid-cols-[minmax(0,1fr)_8rem_19rem]"
+          className="grid grid-cols-1 items-center gap-x-4 gap-y-1 text-sm lg:grid-cols-[minmax(0,1fr)_8rem_19rem]"
         >
           <span className="flex min-w-0 items-center gap-2">
             <span className="truncate">{limit}</span>
@@ -101,7 +101,7 @@ export function Budgets({ budgets }: { budgets: readonly BudgetDecision[] }) {
         return (
           <li
             key={budget.budget + value}
-            className="grid items-center gap-x-4 gap-y-1 text-sm lg:grid-cols-[minmax(0,1fr)_8rem_19rem]"
+            className="grid grid-cols-1 items-center gap-x-4 gap-y-1 text-sm lg:grid-cols-[minmax(0,1fr)_8rem_19rem]"
           >
             <span className="flex min-w-0 items-center gap-2">
               <span className="truncate">

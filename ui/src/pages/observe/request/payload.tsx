@@ -57,7 +57,7 @@ export function Payload({ request }: { request: LogEntry }) {
 
 function RawPayload({ payload }: { payload: StoredPayload }) {
   return (
-    <div className="grid gap-4 xl:grid-cols-2">
+    <div className="grid grid-cols-1 gap-4 xl:grid-cols-2">
       {payload.requestPrompt !== null && (
         <CodeBlock text={formatJson(payload.requestPrompt)} label="prompt" />
       )}

@@ -14,7 +14,7 @@ export function RequestFacts({ request }: { request: LogEntry }) {
   const sections = useMemo(() => sectionsOf(request), [request])
   return (
     <Card title="Facts" className="self-start">
-      <div className="grid gap-x-8 gap-y-5 md:grid-cols-2 xl:grid-cols-1">
+      <div className="grid grid-cols-1 gap-x-8 gap-y-5 md:grid-cols-2 xl:grid-cols-1">
         {sections.map(([title, facts]) => (
           <section key={title} aria-label={title}>
             <h3 className="mb-1.5 text-xs text-ink-faint">{title}</h3>

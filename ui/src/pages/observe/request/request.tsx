@@ -81,7 +81,7 @@ function RequestContent({ explained }: { explained: ExplainedRequest }) {
       {cause && cause !== 'served' && (
         <Notice tone={request.httpStatus >= 500 ? 'bad' : failed ? 'warn' : 'info'} title={sentence(cause)} />
       )}
-      <div className="grid gap-6 xl:grid-cols-[minmax(0,1fr)_21rem]">
+      <div className="grid grid-cols-1 gap-6 xl:grid-cols-[minmax(0,1fr)_21rem]">
         <div className="min-w-0 space-y-6">
           <Card title="Time" about="From the head of the request to the last byte of the response">
             <Waterfall spans={spansOf(request, explanation)} totalMs={request.durationMs} />

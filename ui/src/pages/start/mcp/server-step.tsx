@@ -38,7 +38,7 @@ export function ServerStep({ onDone }: { onDone(): void }) {
           { value: 'sse', label: 'Address (SSE)' },
         ]}
       />
-      <div className="grid gap-4 sm:grid-cols-[12rem_minmax(0,1fr)]">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-[12rem_minmax(0,1fr)]">
         <Field label="Name" required help="Prefix of its tools among several servers.">
           {(control) => (
             <Input

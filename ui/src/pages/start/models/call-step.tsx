@@ -52,7 +52,7 @@ function CallForm({ listener }: { listener: Listener }) {
   }
   return (
     <form onSubmit={submit} className="space-y-4">
-      <div className="grid gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         <Field
           label="Virtual key"
           help="Stays in the memory of this page."

@@ -45,7 +45,7 @@ function ModelForm({ providers, onDone }: { providers: readonly Provider[]; onDo
   }
   return (
     <form onSubmit={submit} className="space-y-4">
-      <div className="grid gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         <Field label="Provider">
           {(control) => (
             <Select

@@ -30,7 +30,7 @@ function ProviderTiles({
   return (
     <fieldset>
       <legend className="mb-2 text-sm font-medium">Provider</legend>
-      <div className="grid gap-2 sm:grid-cols-3">
+      <div className="grid grid-cols-1 gap-2 sm:grid-cols-3">
         {providerChoices.map((choice) => (
           <label
             key={choice.id}
@@ -79,7 +79,7 @@ function ProviderForm({ choice, onDone }: { choice: ProviderChoice; onDone(): vo
   }
   return (
     <form onSubmit={submit} className="space-y-4">
-      <div className="grid gap-4 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         {choice.credential !== 'none' && (
           <Field
             label="API key of the provider"

@@ -65,7 +65,7 @@ export default function CelPage() {
       about="Try expressions of rules, limits, budgets and routing over sample facts, or over those of a recorded request."
       actions={<CopyButton withText text={expression} label="Copy the expression" />}
     >
-      <div className="grid items-start gap-6 xl:grid-cols-[minmax(0,1fr)_24rem]">
+      <div className="grid grid-cols-1 items-start gap-6 xl:grid-cols-[minmax(0,1fr)_24rem]">
         <div className="min-w-0 space-y-6">
           <Card
             title="Expression"

@@ -38,7 +38,7 @@ export default function ExplainPage() {
       title="Where would it go?"
       about="Enter a request. The gateway names the route that receives it, its policies, and why other routes do not."
     >
-      <div className="grid items-start gap-6 xl:grid-cols-[26rem_minmax(0,1fr)]">
+      <div className="grid grid-cols-1 items-start gap-6 xl:grid-cols-[26rem_minmax(0,1fr)]">
         <RequestForm
           key={parameters.toString()}
           draft={asked}

@@ -84,7 +84,7 @@ function BudgetInput({
           onClick={onRemove}
         />
       </div>
-      <div className="grid gap-3 sm:grid-cols-2 lg:grid-cols-4">
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2 lg:grid-cols-4">
         <TextField
           label="Name"
           value={item.name}

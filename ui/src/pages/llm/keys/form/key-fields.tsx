@@ -51,7 +51,7 @@ function Identity({ draft, mistakes, onChange }: KeyFieldsProps) {
       title="Identity"
       about="Metadata is in the log, in usage reports, and in expressions as apiKey.*"
     >
-      <div className="grid gap-4 sm:grid-cols-3">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-3">
         {(['name', 'user', 'group'] as const).map((field) => (
           <Field key={field} label={labels[field]} help={helps[field]}>
             {(control) => (
@@ -87,7 +87,7 @@ function Access({ draft, onChange }: KeyFieldsProps) {
   const targets = useNames('mcp.target')
   return (
     <Section title="Access" about="Without restrictions, the key may use every model and MCP server.">
-      <div className="grid gap-6 lg:grid-cols-2">
+      <div className="grid grid-cols-1 gap-6 lg:grid-cols-2">
         <AccessInput
           label="Models"
           help="Other models are refused, and absent from the list of models."
@@ -103,7 +103,7 @@ function Access({ draft, onChange }: KeyFieldsProps) {
           onChange={(next) => onChange({ targets: next })}
         />
       </div>
-      <div className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3">
+      <div className="grid grid-cols-1 gap-4 sm:grid-cols-2 lg:grid-cols-3">
         <Field label="Expires" help={`Local time (${localZone}). Empty: never.`}>
           {(control) => (
             <Input

@@ -34,7 +34,7 @@ export function ItemPicker({ noun, items, chosen, onChoose, children }: Props) {
       </Card>
     )
   return (
-    <div className="grid items-start gap-5 lg:grid-cols-[20rem_minmax(0,1fr)]">
+    <div className="grid grid-cols-1 items-start gap-5 lg:grid-cols-[20rem_minmax(0,1fr)]">
       <Card flush className="lg:sticky lg:top-17">
         <div className="p-3">
           <SearchInput label={`Search ${noun}`} value={search} onChange={setSearch} />
