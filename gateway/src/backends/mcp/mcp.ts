@@ -95,7 +95,7 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
   )
   const hub = sessionHub(context)
   const sessions = context.retained(`${scope}/sessions`, () =>
-    retainSessions(context, { ...options, slots, links: hub.links?.join(scope) }, scope),
+    retainSessions(context, { ...options, slots, links: hub.join(scope) }, scope),
   )
   const { prefixMode = 'conditional', failureMode, targets } = config
   const resolved = resolveTargets(config, options)
@@ -188,13 +188,13 @@ function compileResolved(
   return resolved.map(({ target, server }) =>
     context.cached(cacheNode(target, [server], context), 'mcp/target', () => ({
       ...compileServedTarget(target, server, { ...context, programs }),
-      signature: hub.links && digestOf(target),
+      signature: hub.isShared ? digestOf(target) : undefined,
     })),
   )
 }
 
 function sessionHub(context: CompileContext) {
-  return context.retained('mcp-session-hub', () => ({ links: createSessionHub(context.peers) }))
+  return context.retained('mcp-session-hub', () => createSessionHub(context.peers))
 }
 
 function refuseAll(exchange: Exchange): Reply {

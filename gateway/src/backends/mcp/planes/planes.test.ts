@@ -72,7 +72,7 @@ function fixture(options: Options = {}) {
       ttlMs: 30 * minute,
       slots,
       maxEndedIds: 10,
-      links: createSessionHub(peers)?.join('mcp'),
+      links: createSessionHub(peers).join('mcp'),
     })
     const federation = federate(targets, {
       prefixMode: 'conditional',

@@ -84,10 +84,17 @@ export type SessionLinks = {
   /** Ends an unused session of another data plane; resolves to whether one ended. */
   free(call: Extract<SessionCall, { kind: 'free' }>): Promise<boolean>
   open(plane: number, opening: SessionOpening): Channel
+  /** Referenced, so that it is not collected before its links: a second hub would take its calls. */
+  readonly hub: SessionHub
 }
 
 /** Sessions of all endpoints of a data plane, for other data planes. */
-export type SessionHub = { join(scope: string): SessionLinks }
+export type SessionHub = {
+  /** Whether there are other data planes. */
+  readonly isShared: boolean
+  /** Undefined with a single data plane. */
+  join(scope: string): SessionLinks | undefined
+}
 
 const service = 'mcp sessions'
 const callTimeoutMs = 10_000
@@ -96,9 +103,9 @@ const endTimeoutMs = 60_000
 /** Requests of a session may run for long. */
 const drainTimeoutMs = 60 * 60_000
 
-/** Creates the hub of a data plane; undefined for a single data plane. */
-export function createSessionHub(peers: Peers): SessionHub | undefined {
-  if (peers.count === 1) return undefined
+/** Creates the hub of a data plane. There is one at a time. */
+export function createSessionHub(peers: Peers): SessionHub {
+  if (peers.count === 1) return { isShared: false, join: () => undefined }
   // An endpoint without configuration and sessions is collected.
   const endpoints = new Map<string, WeakRef<SessionHandlers>>()
   peers.serve(service, {
@@ -114,14 +121,18 @@ export function createSessionHub(peers: Peers): SessionHub | undefined {
       else handlers.open(channel, greeting.content)
     },
   })
-  return { join: (scope) => createLinks(peers, scope, endpoints) }
+  const hub: SessionHub = {
+    isShared: true,
+    join: (scope) => ({ ...createLinks(peers, scope, endpoints), hub }),
+  }
+  return hub
 }
 
 function createLinks(
   peers: Peers,
   scope: string,
   endpoints: Map<string, WeakRef<SessionHandlers>>,
-): SessionLinks {
+): Omit<SessionLinks, 'hub'> {
   const { self, count } = peers
   const others = Array.from({ length: count }, (_, plane) => plane).filter((plane) => plane !== self)
   let served: SessionHandlers | undefined
