@@ -82,7 +82,9 @@ async function settled(page: Page): Promise<void> {
 
 /** Pixels by which the content is wider than the window. */
 function overflowOf(page: Page): Promise<number> {
-  return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+  // After the frame of the new width, with what follows from its media queries.
+  return page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() =>
+    resolve(document.documentElement.scrollWidth - document.documentElement.clientWidth))))`)
 }
 
 async function scriptBytes(page: Page): Promise<number> {

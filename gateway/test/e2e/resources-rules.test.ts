@@ -71,7 +71,10 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       const listed = await api.list('llm.apiKey')
       if (!isHybrid) expect(listed).toEqual([])
       else expect(listed.find((envelope) => envelope.id === id)).toEqual(created)
-      expect((await api.ask('GET', `/llm.apiKey/${id}`)).status).toBe(isHybrid ? 200 : 404)
+      expect(await api.ask('GET', `/llm.apiKey/${id}`)).toMatchObject({
+        status: 200,
+        body: { kind: 'llm.apiKey', id },
+      })
       await api.remove('llm.apiKey', id)
     })
 

@@ -19,6 +19,9 @@ export async function expectAccessible(page: Page): Promise<void> {
 /** Displays the page in a theme and returns the violations as lines: rule, element, fix. */
 export async function violationsIn(page: Page, colorScheme: 'light' | 'dark'): Promise<string[]> {
   await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+  // The console sets its theme after an event of the browser; other pages have none.
+  if ((await page.locator('html[data-theme]').count()) > 0)
+    await page.locator(`html[data-theme="${colorScheme}"]`).waitFor({ state: 'attached' })
   await settled(page)
   return violationsOf(page)
 }
