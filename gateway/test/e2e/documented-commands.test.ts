@@ -53,6 +53,8 @@ const elsewhere: Record<string, Record<string, string>> = {
   'docs/kubernetes-llm.md': { kubectl: 'needs a cluster' },
   'docs/kubernetes-policies.md': { kubectl: 'needs a cluster' },
   'docs/explain.md': { 'curl -s localhost:15000/api/requests': 'needs the id of a request; explain.test.ts' },
+  'docs/mcp-rules.md': { 'curl -s localhost:15000/api/mcp': 'console-mcp.test.ts' },
+  'docs/mcp-targets.md': { 'curl -s localhost:15000/api/mcp': 'console-mcp.test.ts' },
   'docs/usage.md': { '': 'log-api.test.ts' },
   'docs/storage.md': {
     createuser: 'needs the command line of Postgres; store-postgres.test.ts',
