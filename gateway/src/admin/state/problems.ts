@@ -114,7 +114,7 @@ function ledgerProblems(ledger: LedgerStatus | undefined): Problem[] {
       code: 'ledger_unavailable',
       severity: 'error',
       title: 'Ledger database not available',
-      detail: `${ledger.lastError ?? 'The database does not respond.'} ${ledger.queuedRows} rows wait in the spool (${ledger.spoolBytes} bytes); amounts stay exact.`,
+      detail: `${sentence(ledger.lastError ?? 'the database does not respond')} ${ledger.queuedRows} rows wait in the spool (${ledger.spoolBytes} bytes); amounts stay exact.`,
       link: '/usage',
       doc: 'docs/ledger.md',
     })
@@ -213,4 +213,9 @@ function keyProblems(file: object): Problem[] {
       doc: 'docs/virtual-keys.md',
     },
   ]
+}
+
+/** An error message as a sentence. */
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
 }
