@@ -58,7 +58,7 @@ export function createConsoleApi(options: ConsoleApiOptions): ConsoleApi {
     ],
     async close() {
       feed.close()
-      await Promise.all([client.close(), registry?.then(({ close }) => close())])
+      await Promise.all([client.close(), registry?.then((opened) => opened?.close())])
     },
   }
 }
@@ -67,19 +67,23 @@ export function createConsoleApi(options: ConsoleApiOptions): ConsoleApi {
 function openRegistry(
   self: { readonly id: string; readonly startedAt: number },
   { settings, clock, log }: ConsoleApiOptions,
-): Promise<ReplicaRegistry> | undefined {
+): Promise<ReplicaRegistry | undefined> | undefined {
   const url = settings.database?.url ?? settings.logging?.database?.url
   if (url === undefined || !isPostgresUrl(url)) return undefined
   // The library for Postgres is loaded by processes that use it.
-  const registry = import('../database/replicas/replicas.ts').then(({ createReplicaRegistry }) =>
-    createReplicaRegistry({
-      ...{ ...self, url, now: clock.now },
-      // The stores of the same database report an outage.
-      onChange: (error) => log.debug({ err: error }, 'replicas of the database not known'),
-    }),
-  )
-  registry.catch((error: unknown) => log.error({ err: error }, 'replicas of the database not known'))
-  return registry
+  return import('../database/replicas/replicas.ts')
+    .then(({ createReplicaRegistry }) =>
+      createReplicaRegistry({
+        ...{ ...self, url, now: clock.now },
+        // The stores of the same database report an outage.
+        onChange: (error) => log.debug({ err: error }, 'replicas of the database not known'),
+      }),
+    )
+    .catch((error: unknown) => {
+      // The stores of the same database report an address that is not valid.
+      log.debug({ err: error }, 'replicas of the database not known')
+      return undefined
+    })
 }
 
 /** This process first; alone if the others are not known. */
