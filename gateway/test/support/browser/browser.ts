@@ -46,7 +46,8 @@ export function useBrowser(): TestBrowser {
   afterEach(async () => {
     const pages = watched.splice(0)
     const problems = pages.flatMap((page) => page.problems)
-    await Promise.all(pages.map((page) => page.context().close()))
+    // A browser that has ended has closed its pages.
+    await Promise.allSettled(pages.map((page) => page.context().close()))
     if (problems.length > 0) throw new Error(`the page has problems:\n${problems.join('\n')}`)
   })
 
@@ -59,7 +60,8 @@ export function useBrowser(): TestBrowser {
 
   return {
     async open(url, appearance = {}) {
-      if (browser === undefined) throw new Error('the browser starts with the tests of the file')
+      // On machines with little memory a browser may end: the next test has a new one.
+      if (!browser?.isConnected()) browser = await launch()
       const context = await browser.newContext(contextOptions(appearance))
       context.setDefaultTimeout(actionTimeoutMs)
       context.setDefaultNavigationTimeout(navigationTimeoutMs)
