@@ -39,7 +39,7 @@ it('creates, lists, updates, tries and deletes as documented on the page of the 
   const statuses = statusesOf(linesOf('config-api.md'), adminPort)
   // The one that is tried has a mistake in it.
   const tried = statuses.indexOf(422)
-  expect(statuses.toSpliced(tried, 1)).toEqual(Array<number>(14).fill(200))
+  expect(statuses.toSpliced(tried, 1)).toEqual(Array<number>(20).fill(200))
   expect(tried).toBe(9)
 })
 
