@@ -20,6 +20,14 @@ export type GatewayErrorCode =
   | 'unsupported_encoding'
   /** The client's request is malformed. */
   | 'bad_request'
+  /** The request has no token that the backend requires. */
+  | 'credential_missing'
+  /** The authorization server of the backend refuses the token of the client. */
+  | 'credential_refused'
+  /** The authorization server of the backend denies access. */
+  | 'credential_forbidden'
+  /** The authorization server of the backend issues no credential. */
+  | 'credential_unavailable'
   /** A defect of the gateway. */
   | 'internal'
 

@@ -7,3 +7,11 @@ const tokenPattern = new RegExp(`^${tokenSource}$`)
 export function isToken(text: string): boolean {
   return tokenPattern.test(text)
 }
+
+const credentialNames =
+  /auth|cookie|key|token|secret|passw|pwd|credential|session|jwt|assertion|oidc|signature/i
+
+/** Whether values of a header of this name may be credentials. */
+export function isCredentialName(name: string): boolean {
+  return credentialNames.test(name)
+}

@@ -10,7 +10,7 @@ import {
   quote,
 } from './characters.ts'
 import { findDuplicate, inspectValue, type ValueFacts } from './inspect.ts'
-import { type ExactJsonObject, isJsonObject, type JsonObject } from './json.ts'
+import { type ExactJsonObject, isJsonObject, type JsonObject, type JsonValue } from './json.ts'
 import {
   defaultJsonLimits,
   exceedsMembers,
@@ -56,6 +56,19 @@ export function readJsonObject(
   text: string,
   limits: JsonLimits = defaultJsonLimits,
 ): JsonText | JsonTextProblem {
+  const read = readJsonValue(text, limits)
+  if (read.kind !== 'value') return read
+  const { value, hasLargeNumbers } = read
+  return isJsonObject(value)
+    ? { kind: 'object', text, value, hasLargeNumbers }
+    : { kind: 'invalid', message: 'not a JSON object' }
+}
+
+/** As `readJsonObject`, for any value. */
+export function readJsonValue(
+  text: string,
+  limits: JsonLimits,
+): { kind: 'value'; value: unknown; hasLargeNumbers: boolean } | JsonTextProblem {
   const scan = scanStructure(text, limits)
   if (typeof scan === 'string') return { kind: 'invalid', message: scan }
   let value: unknown
@@ -65,13 +78,12 @@ export function readJsonObject(
     return { kind: 'invalid', message: 'not valid JSON' }
   }
   if (scan.escapedKeys) value = buildValue(text, parseScalar)
-  if (!isJsonObject(value)) return { kind: 'invalid', message: 'not a JSON object' }
   // JSON.parse retains one of several equal keys, after unescaping: fewer members than colons means
   // duplicates.
   const facts: ValueFacts = { members: 0, hasLargeNumbers: false }
-  inspectValue(value, facts)
+  inspectValue([value as JsonValue], facts)
   if (facts.members !== scan.colons) return { kind: 'duplicate', path: findDuplicate(text) }
-  return { kind: 'object', text, value, hasLargeNumbers: facts.hasLargeNumbers }
+  return { kind: 'value', value, hasLargeNumbers: facts.hasLargeNumbers }
 }
 
 /**
