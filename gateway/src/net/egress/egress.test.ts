@@ -2,7 +2,6 @@ import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { expect, it } from 'vitest'
 import { type EgressPolicy, guardedLookup, refusedLiteral } from './egress.ts'
-import { createResolution } from './resolution.ts'
 
 const policy: EgressPolicy = {
   key: 'test',
@@ -50,21 +49,4 @@ it('addresses are checked without a lookup', () => {
   expect(refusedLiteral(policy, '10.0.0.1', 81)?.message).toBe('10.0.0.1 10.0.0.1 81 is refused')
   expect(refusedLiteral(policy, '192.0.2.1', 81)).toBeUndefined()
   expect(refusedLiteral(policy, '10.example', 81)).toBeUndefined()
-})
-
-it('a resolution delivers one result for concurrent calls', async () => {
-  const results: unknown[] = []
-  const done = Promise.withResolvers<void>()
-  const resolution = createResolution(
-    { host: 'a.test', port: 80 },
-    { policy, lookup: resolver('192.0.2.1') },
-    (outcome) => {
-      results.push(outcome)
-      done.resolve()
-    },
-  )
-  resolution.resolve()
-  resolution.resolve()
-  await done.promise
-  expect(results).toEqual([{ kind: 'addresses', addresses: ['192.0.2.1'] }])
 })

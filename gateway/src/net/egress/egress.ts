@@ -19,6 +19,8 @@ export type EgressPolicy = {
   readonly key: string
   /** Returns the reason of a rejected address, undefined for an allowed one. */
   refuses(target: EgressTarget): string | undefined
+  /** Whether connections to Unix domain sockets are permitted. Default: none. */
+  readonly allowsSockets?: boolean | undefined
 }
 
 /** Egress policies by the source of a destination. */
@@ -68,6 +70,12 @@ export function refusedLiteral(policy: EgressPolicy, host: string, port: number)
   if (isIP(host) === 0) return undefined
   const reason = policy.refuses({ host, address: host, port })
   return reason === undefined ? undefined : refusal(reason)
+}
+
+/** Returns the error for a Unix domain socket, unless the policy permits them. */
+export function refusedSocket(policy: EgressPolicy, path: string): Error | undefined {
+  if (policy.allowsSockets === true) return undefined
+  return refusal(`unix:${path} is a socket of this machine, which only the configuration file may name`)
 }
 
 function refusalOf(

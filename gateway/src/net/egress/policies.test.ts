@@ -51,6 +51,18 @@ const ordinaryAddresses = [
   '64:ff9b::8.8.8.8',
 ]
 
+it('sockets are permitted in the configuration file only', () => {
+  const { file, api, document } = policies()
+  expect([file, api, document].map(({ allowsSockets }) => allowsSockets)).toEqual([
+    true,
+    undefined,
+    undefined,
+  ])
+  expect(policies({ fileIsWritable: true }).file.allowsSockets).toBe(true)
+  for (const origin of ['cluster', 'manifests'] as const)
+    for (const policy of Object.values(policies({ origin }))) expect(policy.allowsSockets).toBeUndefined()
+})
+
 describe('metadata addresses', () => {
   it.each(metadataAddresses)('%s is rejected for destinations of the API and of documents', (address) => {
     const { api, document, file } = policies()

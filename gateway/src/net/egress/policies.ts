@@ -38,7 +38,8 @@ export type EgressPolicies = {
  * names must then not resolve to metadata addresses, while literal addresses are allowed, because the API
  * rejects those on write. Objects of a cluster have many authors: no destination may be a metadata address,
  * and no name may resolve to this machine, where other containers of the Pod listen. Addresses of Pods and
- * Services are permitted.
+ * Services are permitted. Only the file may name Unix domain sockets: others could reach those of container
+ * engines.
  */
 export function createEgressPolicies(options: EgressOptions): EgressPolicies {
   const { allowsMetadata, fileIsWritable, origin } = options
@@ -50,7 +51,12 @@ export function createEgressPolicies(options: EgressOptions): EgressPolicies {
   if (origin !== 'file') return ofOrigin(origin, ofObjects)
   const strict = allowsMetadata ? ofAdmin : ofAll
   return {
-    file: { key: '', refuses: fileIsWritable && !allowsMetadata ? ofNames : ofAdmin },
+    file: {
+      key: '',
+      refuses: fileIsWritable && !allowsMetadata ? ofNames : ofAdmin,
+      // The API rejects sockets on write.
+      allowsSockets: true,
+    },
     api: { key: 'api', refuses: strict },
     document: { key: 'document', refuses: strict },
   }

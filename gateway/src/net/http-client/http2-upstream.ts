@@ -1,7 +1,11 @@
-import { isIP } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import type { PeerCertificate } from 'node:tls'
 import { buildConnector, Pool } from 'undici'
-import { guardedLookup, refusedLiteral } from '../egress/egress.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { guardedLookup, refusedLiteral, refusedSocket } from '../egress/egress.ts'
+import { createOpenSocket, type OpenedSocket } from '../http1-client/open-socket.ts'
+import { type KeepAliveProbes, setProbes } from '../tcp/keep-alive.ts'
+import { createOpenTunnel } from '../tcp/tunnel.ts'
 import { checkCertificateNames } from '../tls/certificate-names.ts'
 import type { ConnectionPermits } from './connection-permits.ts'
 import type { PooledOrigin, PoolSettings } from './pools.ts'
@@ -30,7 +34,7 @@ export function createHttp2Upstream(
   connection: UpstreamConnection,
   limits: PoolSettings,
 ): Upstream {
-  const { tls, connectTimeoutMs, keepAliveMs, egress = limits.egress } = connection
+  const { tls, connectTimeoutMs, keepAliveMs, egress = limits.egress, probes, socketPath } = connection
   const maxConnections = connection.maxConnections ?? limits.maxConnections
   const { permits, calls, end } = limits.shared({ origin, key: connection.key }, maxConnections)
   const { protocol, hostname, port } = new URL(origin)
@@ -45,10 +49,29 @@ export function createHttp2Upstream(
     ...priorKnowledge,
     timeout: connectTimeoutMs ?? limits.connectTimeoutMs,
     lookup: guardedLookup(egress, portNumber, limits.lookup),
+    ...(socketPath === undefined ? {} : { socketPath }),
     ...(secure ? tlsOptions(tls) : {}),
   })
   // An address is not a server name (RFC 6066 section 3).
   const serverName = tls?.serverName ?? (isIP(host) === 0 ? host : '')
+  const openTunnel =
+    connection.tunnel &&
+    createOpenTunnel(connection.tunnel, {
+      host,
+      port: portNumber,
+      timeoutMs: connectTimeoutMs ?? limits.connectTimeoutMs,
+      egress,
+    })
+  // The connector of the library offers fixed protocols.
+  const openSocket =
+    secure && tls?.alpn !== undefined
+      ? createOpenSocket({
+          ...{ host, port: portNumber, isSecure: true, tls, alpn: tls.alpn, egress, lookup: limits.lookup },
+          timeoutMs: connectTimeoutMs ?? limits.connectTimeoutMs,
+          socketPath,
+          tunnel: connection.tunnel,
+        })
+      : undefined
   const pool = new Pool(origin, {
     allowH2: true,
     ...priorKnowledge,
@@ -58,14 +81,34 @@ export function createHttp2Upstream(
     // A server may shorten the keep-alive time in its responses, but not extend it.
     ...(keepAliveMs === undefined ? {} : { keepAliveMaxTimeout: keepAliveMs }),
     connect(options, callback) {
-      const refused = refusedLiteral(egress, host, portNumber)
+      const refused =
+        socketPath === undefined
+          ? refusedLiteral(egress, host, portNumber)
+          : refusedSocket(egress, socketPath)
       if (refused !== undefined) {
         queueMicrotask(() => callback(refused, null))
         return
       }
       const settings = secure ? { ...options, servername: serverName } : options
-      if (permits === undefined) connect(settings, callback)
-      else connectWithPermit(permits, (connected) => connect(settings, connected), callback)
+      const withProbes = probes === undefined ? callback : probed(callback, probes)
+      const start = (connected: Connected) => {
+        if (openSocket !== undefined) openSocket((opened) => report(opened, connected))
+        else if (openTunnel === undefined) connect(settings, connected)
+        else openTunnel((opened) => connectThrough(opened, connected))
+      }
+      if (permits === undefined) start(withProbes)
+      else connectWithPermit(permits, start, withProbes)
+
+      function connectThrough(opened: Socket | GatewayError, connected: Connected): void {
+        if (opened instanceof GatewayError) {
+          connected(opened, null)
+          return
+        }
+        opened.allowHalfOpen = false
+        if (secure) connect({ ...settings, httpSocket: opened }, connected)
+        // As the library marks connections with prior knowledge.
+        else connected(null, Object.assign(opened, { alpnProtocol: 'h2' }))
+      }
     },
   })
   const upstream = {
@@ -90,6 +133,15 @@ export function createHttp2Upstream(
 
 type Connected = buildConnector.Callback
 
+/** Configures keep-alive probes of the connection. */
+function probed(callback: Connected, probes: KeepAliveProbes): Connected {
+  return (...result) => {
+    const [error, socket] = result
+    if (error === null && socket) setProbes(socket, probes)
+    callback(...result)
+  }
+}
+
 /** Connects after a permit was acquired, and releases it after the end of the connection. */
 function connectWithPermit(
   permits: ConnectionPermits,
@@ -106,14 +158,20 @@ function connectWithPermit(
   )
 }
 
+function report(opened: OpenedSocket, connected: Connected): void {
+  if (opened.kind === 'open') connected(null, opened.socket)
+  else connected(opened.error, null)
+}
+
 function tlsOptions(tls: UpstreamTls | undefined) {
   if (tls === undefined) return {}
-  const { ca, cert, key, insecure, names } = tls
+  const { ca, cert, key, insecure, names, groups } = tls
   const checksName = insecure === undefined && names !== undefined
   return {
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
+    ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
     ...(insecure === 'any' ? { rejectUnauthorized: false } : {}),
     ...(insecure === 'any-name' ? { checkServerIdentity: () => undefined } : {}),
     ...(checksName

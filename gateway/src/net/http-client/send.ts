@@ -3,6 +3,7 @@ import type { Cancellation } from '../../lib/cancellation.ts'
 import type { EgressPolicy } from '../egress/egress.ts'
 import { type Body, isSource } from '../http/body.ts'
 import type { Headers } from '../http/headers.ts'
+import type { KeepAliveProbes } from '../tcp/keep-alive.ts'
 
 /** Connection settings of an origin. Compiled once; calls with equal `key` and origin share a pool. */
 export type UpstreamConnection = {
@@ -16,10 +17,29 @@ export type UpstreamConnection = {
   readonly maxConnections?: number | undefined
   /** How long an unused connection stays open. */
   readonly keepAliveMs?: number | undefined
+  /** TCP keep-alive probes. Default: the first after a minute. */
+  readonly probes?: KeepAliveProbes | undefined
   /**
    * Policy on the addresses of the connection; its key is part of `key`. Default: the policy of the client.
    */
   readonly egress?: EgressPolicy | undefined
+  /** Unix domain socket that is connected to instead of host and port of the origin. */
+  readonly socketPath?: string | undefined
+  /** HTTP proxy that connections pass. */
+  readonly tunnel?: ProxyTunnel | undefined
+}
+
+/** HTTP proxy that opens connections to destinations by CONNECT. */
+export type ProxyTunnel = {
+  readonly host: string
+  readonly port: number
+  /** TLS to the proxy itself. */
+  readonly tls: UpstreamTls | undefined
+  /** Value of `proxy-authorization`. */
+  readonly authorization: string | undefined
+  /** Policy on the addresses of the proxy. */
+  readonly egress: EgressPolicy
+  readonly probes?: KeepAliveProbes | undefined
 }
 
 export type UpstreamTls = {
@@ -35,6 +55,10 @@ export type UpstreamTls = {
   readonly names?: readonly string[] | undefined
   /** `any` accepts every certificate, `any-name` those of trusted authorities with another name. */
   readonly insecure?: 'any' | 'any-name' | undefined
+  /** Protocols offered by ALPN. Default: those of the version of HTTP. */
+  readonly alpn?: readonly string[] | undefined
+  /** Groups of the key exchange, as OpenSSL names them. Default: OpenSSL's. */
+  readonly groups?: readonly string[] | undefined
 }
 
 /** A request of the gateway to a provider, a webhook or a key server. */

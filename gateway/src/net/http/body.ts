@@ -1,5 +1,6 @@
 import { GatewayError, type GatewayErrorCode } from '../../lib/gateway-error.ts'
 import type { BodyBudget } from './body-budget.ts'
+import { createChunkList } from './chunk-list.ts'
 import type { Headers } from './headers.ts'
 
 /** Consumer of body chunks. No calls follow `end` or `fail`. */
@@ -46,13 +47,6 @@ export function withTransform(source: BodySource, transform: BodyTransform): Bod
 const nothing = Buffer.alloc(0)
 
 /**
- * A chunk retains the buffer it was cut from, so small chunks are copied together: a body may arrive byte by
- * byte.
- */
-const smallChunkBytes = 1024
-const blockBytes = 16 * 1024
-
-/**
  * Reads a complete body. Rejects with `tooLarge` above `maxBytes` and with `overloaded` above its budget, and
  * cancels the source; forwards the source's own failure.
  */
@@ -64,26 +58,9 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
     )
   }
   return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = []
-    let block = nothing
-    let blockSize = 0
+    const list = createChunkList()
     let size = 0
     let settled = false
-
-    function closeBlock() {
-      if (blockSize > 0) chunks.push(block.subarray(0, blockSize))
-      block = nothing
-      blockSize = 0
-    }
-
-    function copy(chunk: Uint8Array) {
-      if (blockSize + chunk.byteLength > block.byteLength) {
-        closeBlock()
-        block = Buffer.allocUnsafe(blockBytes)
-      }
-      block.set(chunk, blockSize)
-      blockSize += chunk.byteLength
-    }
 
     body.start({
       write(chunk) {
@@ -101,16 +78,12 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
           reject(overBudget())
           return true
         }
-        if (chunks.length > 0 && chunk.byteLength < smallChunkBytes) copy(chunk)
-        else {
-          closeBlock()
-          chunks.push(chunk)
-        }
+        list.add(chunk)
         return true
       },
       end() {
         settled = true
-        closeBlock()
+        const chunks = list.close()
         const only = chunks.length === 1 ? chunks[0] : undefined
         resolve(
           only ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : Buffer.concat(chunks, size),

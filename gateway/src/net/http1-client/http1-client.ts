@@ -105,6 +105,10 @@ function createOrigins(options: Http1ClientOptions) {
         egress,
         lookup: options.lookup,
         permits: share.permits,
+        probes: connection.probes,
+        alpn: tls?.alpn && withoutHttp2(tls.alpn),
+        socketPath: connection.socketPath,
+        tunnel: connection.tunnel,
       }),
       connection: {
         deadlines,
@@ -117,4 +121,10 @@ function createOrigins(options: Http1ClientOptions) {
       },
     })
   }
+}
+
+/** The offered protocols that this client speaks. */
+function withoutHttp2(offered: readonly string[]): readonly string[] {
+  const protocols = offered.filter((protocol) => protocol !== 'h2')
+  return protocols.length === 0 ? ['http/1.1'] : protocols
 }

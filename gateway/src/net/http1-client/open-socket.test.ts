@@ -1,3 +1,8 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer as createPlainServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import { createAuthority } from '../../../test/support/certificates.ts'
@@ -58,6 +63,25 @@ it('a refused address is never connected to', async () => {
     expect(await openOnce({ ...options, host, egress })).toMatchObject({ error: { message: 'refused here' } })
   }
   expect(seen).toEqual([])
+})
+
+it('a socket is connected to only if the policy permits it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-socket-'))
+  endAfter('test', () => rmSync(folder, { recursive: true }))
+  const socketPath = join(folder, 'a.sock')
+  const server = createPlainServer((socket) => socket.end('welcome')).listen(socketPath)
+  endAfter('test', () => void server.close())
+  await once(server, 'listening')
+  const { options } = await target('TLSv1.3', {})
+  const plain = { ...options, isSecure: false, tls: undefined, socketPath }
+  expect(await openOnce({ ...plain, egress: { ...anywhere, allowsSockets: true } })).toMatchObject({
+    kind: 'open',
+    welcome: 'welcome',
+  })
+  expect(await openOnce(plain)).toMatchObject({
+    kind: 'failed',
+    error: { code: 'ERR_EGRESS_REFUSED', message: expect.stringContaining(`unix:${socketPath}`) },
+  })
 })
 
 it('an abandoned attempt reports nothing', async () => {

@@ -7,9 +7,12 @@ import {
   type SecureContext,
 } from 'node:tls'
 import { longestTimerMs } from '../../lib/duration.ts'
-import { type EgressPolicy, guardedLookup, refusedLiteral } from '../egress/egress.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { type EgressPolicy, guardedLookup, refusedLiteral, refusedSocket } from '../egress/egress.ts'
 import type { ConnectionPermits } from '../http-client/connection-permits.ts'
-import type { UpstreamTls } from '../http-client/send.ts'
+import type { ProxyTunnel, UpstreamTls } from '../http-client/send.ts'
+import { defaultProbes, type KeepAliveProbes, setProbes } from '../tcp/keep-alive.ts'
+import { createOpenTunnel } from '../tcp/tunnel.ts'
 import { checkCertificateNames } from '../tls/certificate-names.ts'
 
 export type SocketTarget = {
@@ -23,6 +26,14 @@ export type SocketTarget = {
   readonly lookup: LookupFunction | undefined
   /** Limit on the connections of all data planes. */
   readonly permits?: ConnectionPermits | undefined
+  /** Keep-alive probes. Default: the first after a minute. */
+  readonly probes?: KeepAliveProbes | undefined
+  /** Protocols offered in the TLS handshake. Default: HTTP/1.1. */
+  readonly alpn?: readonly string[] | undefined
+  /** Unix domain socket that is connected to instead of host and port. */
+  readonly socketPath?: string | undefined
+  /** HTTP proxy that the connection passes. */
+  readonly tunnel?: ProxyTunnel | undefined
 }
 
 export type OpenedSocket =
@@ -41,12 +52,10 @@ export type OpenSocket = (done: (opened: OpenedSocket) => void) => Opening
 
 type StartOpening = (done: (opened: OpenedSocket) => void) => () => void
 
-/** Idle time before TCP keep-alive probes. */
-const keepAliveDelayMs = 60_000
-
 /** Creates the function that opens connections to one origin. */
 export function createOpenSocket(target: SocketTarget): OpenSocket {
-  const start = createUnlimitedOpen(target)
+  const start =
+    target.tunnel === undefined ? createUnlimitedOpen(target) : createTunnelledOpen(target, target.tunnel)
   if (target.permits !== undefined) return withPermits(start, target.permits)
   return (done) => ({ isWaiting: () => false, abandon: start(done) })
 }
@@ -75,22 +84,21 @@ function withPermits(start: StartOpening, permits: ConnectionPermits): OpenSocke
 }
 
 function createUnlimitedOpen(target: SocketTarget): StartOpening {
-  const { host, port, isSecure, timeoutMs, egress, lookup } = target
-  const options = {
-    host,
-    port,
-    lookup: guardedLookup(egress, port, lookup),
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: keepAliveDelayMs,
-  }
-  const dial = isSecure ? createTlsDial(target.tls ?? {}, host) : undefined
+  const { host, port, isSecure, timeoutMs, egress, lookup, probes = defaultProbes, socketPath } = target
+  const options =
+    socketPath === undefined
+      ? { host, port, lookup: guardedLookup(egress, port, lookup), noDelay: true }
+      : { host, path: socketPath }
+  const dial = isSecure ? createTlsDial(target.tls ?? {}, target) : undefined
   return (done) => {
-    const forbidden = refusedLiteral(egress, host, port)
+    const forbidden =
+      socketPath === undefined ? refusedLiteral(egress, host, port) : refusedSocket(egress, socketPath)
     if (forbidden !== undefined) return later(() => done({ kind: 'failed', error: forbidden }))
     try {
-      if (dial === undefined) return settle(connect(options), { event: 'connect', timeoutMs }, done)
-      return settle(dial(options), { event: 'secureConnect', timeoutMs }, done)
+      const socket = dial === undefined ? connect(options) : dial(options)
+      // Applied when the socket is connected.
+      if (socketPath === undefined) setProbes(socket, probes)
+      return settle(socket, { event: isSecure ? 'secureConnect' : 'connect', timeoutMs }, done)
     } catch (error) {
       // An unusable certificate or key.
       return later(() =>
@@ -98,6 +106,33 @@ function createUnlimitedOpen(target: SocketTarget): StartOpening {
       )
     }
   }
+}
+
+/** Opens connections through a proxy, with TLS to the destination inside. */
+function createTunnelledOpen(target: SocketTarget, tunnel: ProxyTunnel): StartOpening {
+  const { host, isSecure, timeoutMs } = target
+  const openTunnel = createOpenTunnel(tunnel, target)
+  const dial = isSecure ? createTlsDial(target.tls ?? {}, target) : undefined
+  return (done) => {
+    let abandon = openTunnel((opened) => {
+      if (opened instanceof GatewayError) return done({ kind: 'failed', error: causeOf(opened) })
+      opened.allowHalfOpen = false
+      opened.setNoDelay(true)
+      if (dial === undefined) return done({ kind: 'open', socket: opened })
+      try {
+        abandon = settle(dial({ host, socket: opened }), { event: 'secureConnect', timeoutMs }, done)
+      } catch (error) {
+        opened.destroy()
+        done({ kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) })
+      }
+    })
+    return () => abandon()
+  }
+}
+
+/** The client of HTTP/1.1 describes failed connections itself. */
+function causeOf(error: GatewayError): Error {
+  return error.cause instanceof Error ? error.cause : error
 }
 
 function later(run: () => void): () => void {
@@ -149,27 +184,33 @@ function settle(
   return abandon
 }
 
-type PlainOptions = { host: string; port: number; lookup: LookupFunction }
+type PlainOptions =
+  | { host: string; port: number; lookup: LookupFunction }
+  | { host: string; path: string }
+  | { host: string; socket: Socket }
 
 /**
  * TLS with session resumption. Only a session of a verified connection is stored: a resumed one is not
  * compared with the expected names again.
  */
-function createTlsDial(tls: UpstreamTls, host: string): (options: PlainOptions) => Socket {
+function createTlsDial(
+  tls: UpstreamTls,
+  { host, alpn = ['http/1.1'] }: Pick<SocketTarget, 'host' | 'alpn'>,
+): (options: PlainOptions) => Socket {
   const checks = certificateChecks(tls)
   // An address is not a server name (RFC 6066 section 3).
   const servername = tls.serverName ?? (isIP(host) === 0 ? host : '')
   let context: SecureContext | undefined
   let session: Buffer | undefined
   return (options) => {
-    const { ca, cert, key } = tls
-    context ??= createSecureContext({ ca, cert, key })
+    const { ca, cert, key, groups } = tls
+    context ??= createSecureContext({ ca, cert, key, ecdhCurve: groups?.join(':') })
     const socket = connectTls({
       ...options,
       ...checks,
       servername,
       secureContext: context,
-      ALPNProtocols: ['http/1.1'],
+      ALPNProtocols: [...alpn],
       ...(session === undefined ? {} : { session }),
     })
     let isVerified = false

@@ -97,7 +97,7 @@ export function handleExchange(
       tunnelled = true
       return
     }
-    if (edge.isLastResponse) response.shouldKeepAlive = false
+    if (edge.isLastResponse || connection.isEnding) response.shouldKeepAlive = false
     if (isSource(reply.body)) abandon = writeStream({ request, response, delivery }, reply, reply.body, edge)
     else writeWhole(response, reply, reply.body, delivery, edge)
     if (!request.complete) limitUnreadBody(request, response)

@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
+import type { Headers } from '../http/headers.ts'
 import type { HttpServerLimits } from '../http/incoming-request.ts'
 import type { Admission } from '../listener/admission.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
 import { enqueueRequest } from './pipelining.ts'
 import { type Refusal, refusalOf, refuse, refuseSocket } from './refusal.ts'
-import type { Http1Edge, RequestMode } from './server-state.ts'
+import type { Http1Connection, Http1Edge, RequestMode } from './server-state.ts'
 import { acceptUpgrade, mayUpgrade } from './upgrade.ts'
 
 /** HTTP/1 on connections accepted elsewhere. */
@@ -32,18 +33,19 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
     requests: admission.requests,
     connections: new WeakMap(),
     isLastResponse: false,
+    maxHeaders: undefined,
     draining: false,
     closeIdle: () => server.closeIdleConnections(),
   }
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    const refusal = refusalOf(request, limits)
+    const refusal = refusalOf(request, limits, edge.maxHeaders)
     if (refusal) refuse(response, refusal)
     else enqueueRequest({ request, response, mode: plainRequest }, edge)
   }
 
   function onContinue(request: IncomingMessage, response: ServerResponse): void {
-    const refusal = refusalOf(request, limits)
+    const refusal = refusalOf(request, limits, edge.maxHeaders)
     if (refusal) refuse(response, refusal)
     else enqueueRequest({ request, response, mode: waitingRequest }, edge)
   }
@@ -66,9 +68,18 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
   server.maxHeadersCount = 0
   server.on('checkContinue', onContinue)
   server.on('clientError', refuseMalformed)
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => refuseConnect(socket))
+  server.on('connect', ({ url = '', headers }: IncomingMessage, socket: Socket, head: Buffer) => {
+    const { connect, underWay = 0, ageTimer } = edge.connections.get(socket) ?? {}
+    // Responses to earlier requests would be sent into the tunnel.
+    if (connect === undefined || underWay > 0) refuseConnect(socket)
+    else {
+      // The age of the connection inside counts.
+      clearTimeout(ageTimer)
+      connect({ target: url, headers: headers as Headers, socket, head })
+    }
+  })
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    const refusal = refusalOf(request, limits)
+    const refusal = refusalOf(request, limits, edge.maxHeaders)
     if (refusal) refuseSocket(socket, refusal)
     else acceptUpgrade({ request, socket, head }, edge)
   })
@@ -78,13 +89,21 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
   return {
     accept(socket, connection) {
       const awaitingTurn = new Set<() => void>()
-      edge.connections.set(socket, {
+      const accepted: Http1Connection = {
         ...connection,
         underWay: 0,
         pipelined: [],
         awaitingTurn,
+        isEnding: false,
         last: undefined,
-      })
+        ageTimer: undefined,
+      }
+      edge.connections.set(socket, accepted)
+      const { settings } = connection
+      // All connections of an address have the settings of the current configuration.
+      edge.maxHeaders = settings?.http1.maxHeaders
+      server.keepAliveTimeout = settings?.http1.idleMs ?? limits.keepAliveMs
+      if (settings?.maxDurationMs !== undefined) limitAge(socket, accepted, settings.maxDurationMs)
       socket.on('close', () => {
         for (const end of awaitingTurn) end()
       })
@@ -105,10 +124,20 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
   }
 }
 
+/** Closes a connection at an age: with its last pending response, or at once if there is none. */
+function limitAge(socket: Socket, connection: Http1Connection, limitMs: number): void {
+  const timer = setTimeout(() => {
+    if (connection.underWay === 0) socket.destroy()
+    else connection.isEnding = true
+  }, limitMs)
+  connection.ageTimer = timer
+  socket.on('close', () => clearTimeout(timer))
+}
+
 const plainRequest: RequestMode = { awaitsContinue: false, upgrade: undefined, openTunnel: undefined }
 const waitingRequest: RequestMode = { awaitsContinue: true, upgrade: undefined, openTunnel: undefined }
 
-/** CONNECT is rejected: the gateway is not a forward proxy. */
+/** Rejects CONNECT on listeners that are not forward proxies. */
 function refuseConnect(socket: Socket): void {
   refuseSocket(socket, { status: 405, message: 'CONNECT is not supported' })
 }

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { handleExchange } from './exchange.ts'
 import type { Http1Connection, Http1Edge, PipelinedRequest } from './server-state.ts'
 
@@ -32,21 +33,33 @@ export function enqueueRequest({ request, response, mode }: PipelinedRequest, ed
   }
   connection.underWay += 1
   if (running < edge.maxPipelinedRequests) {
-    handleExchange(request, response, edge, { connection, mode, onOver: () => onOver(connection, edge) })
+    handleExchange(request, response, edge, {
+      connection,
+      mode,
+      onOver: () => onOver(connection, request, edge),
+    })
     return
   }
   pipelined.push({ request, response, mode })
 }
 
 /** Starts the next queued request after the end of one. */
-function onOver(connection: Http1Connection, edge: Http1Edge): void {
+function onOver(connection: Http1Connection, { socket }: IncomingMessage, edge: Http1Edge): void {
   connection.underWay -= 1
   const next = connection.pipelined.shift()
-  if (next === undefined) return
+  if (next === undefined) {
+    // The response began before the connection reached its age.
+    if (connection.isEnding && connection.underWay === 0) socket.destroySoon()
+    return
+  }
   const { request, response, mode } = next
   if (request.socket.destroyed) {
     connection.pipelined.length = 0
     return
   }
-  handleExchange(request, response, edge, { connection, mode, onOver: () => onOver(connection, edge) })
+  handleExchange(request, response, edge, {
+    connection,
+    mode,
+    onOver: () => onOver(connection, request, edge),
+  })
 }

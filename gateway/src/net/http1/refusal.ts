@@ -11,6 +11,7 @@ const otherVersion: Refusal = {
   message: 'HTTP version is not supported: use HTTP/1.1 or HTTP/1.0',
 }
 const longTarget: Refusal = { status: 414, message: targetTooLongMessage }
+const manyHeaders: Refusal = { status: 431, message: 'the request has too many headers' }
 const codingInHttp10: Refusal = { status: 400, message: 'HTTP/1.0 has no transfer codings' }
 const otherCoding: Refusal = { status: 501, message: 'transfer coding is not supported: use chunked' }
 
@@ -21,11 +22,13 @@ const otherCoding: Refusal = { status: 501, message: 'transfer coding is not sup
  * intermediary may ignore.
  */
 export function refusalOf(
-  { httpVersion, url, headers }: IncomingMessage,
+  { httpVersion, url, headers, rawHeaders }: IncomingMessage,
   { maxTargetBytes }: HttpServerLimits,
+  maxHeaders: number | undefined,
 ): Refusal | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return otherVersion
   if (url !== undefined && url.length > maxTargetBytes) return longTarget
+  if (maxHeaders !== undefined && rawHeaders.length > 2 * maxHeaders) return manyHeaders
   const coding = headers['transfer-encoding']
   if (coding === undefined) return undefined
   if (httpVersion === '1.0') return codingInHttp10

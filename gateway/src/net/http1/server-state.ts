@@ -16,6 +16,8 @@ export type Http1Edge = {
   readonly connections: WeakMap<object, Http1Connection>
   /** Whether the next response of each connection is its last. */
   isLastResponse: boolean
+  /** Most header lines of a request; undefined without a limit. */
+  maxHeaders: number | undefined
   draining: boolean
   closeIdle(): void
 }
@@ -30,8 +32,12 @@ export type Http1Connection = HttpConnection & {
    * connection only to the first.
    */
   readonly awaitingTurn: Set<() => void>
+  /** Whether the connection closes after its pending requests, because of its age. */
+  isEnding: boolean
   /** The request after which the connection closes, if known. */
   last: IncomingMessage | undefined
+  /** Ends the connection at its age; undefined without a limit. */
+  ageTimer: NodeJS.Timeout | undefined
 }
 
 /** Properties of a request that are not part of its message. */

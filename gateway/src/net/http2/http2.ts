@@ -10,6 +10,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { HttpServerLimits } from '../http/incoming-request.ts'
 import type { Admission } from '../listener/admission.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
+import type { ConnectionSettings } from '../listener/connection-settings.ts'
 import { handleExchange } from './exchange.ts'
 
 /** HTTP/2 on connections accepted elsewhere. */
@@ -29,6 +30,8 @@ const maxSessionMegabytes = 10
 const settingsLimitMs = 10_000
 /** Longest wait for the acknowledgement of GOAWAY. */
 const goawayNoticeMs = 1_000
+/** Longest wait for the acknowledgement of a ping. */
+const defaultPingTimeoutMs = 20_000
 const lastStreamId = 2 ** 31 - 1
 
 type Http2Options = { clock: Clock; limits: HttpServerLimits; admission: Admission }
@@ -48,10 +51,28 @@ export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
   }
   let draining = false
 
+  function optionsOf(settings: ConnectionSettings | undefined) {
+    if (settings === undefined) return sessionOptions
+    const { windowSize, maxFrameSize, maxHeaderBytes } = settings.http2
+    return {
+      ...sessionOptions,
+      settings: {
+        ...sessionOptions.settings,
+        ...(windowSize === undefined ? {} : { initialWindowSize: windowSize }),
+        ...(maxFrameSize === undefined ? {} : { maxFrameSize }),
+        ...(maxHeaderBytes === undefined ? {} : { maxHeaderListSize: maxHeaderBytes }),
+      },
+    }
+  }
+
   function open(session: ServerHttp2Session, connection: HttpConnection): void {
     let streams = 0
     let idleSince = clock.monotonic()
+    const { settings } = connection
+    const { maxHeaderBytes = limits.maxHeaderBytes } = settings?.http2 ?? {}
+    const own = maxHeaderBytes === limits.maxHeaderBytes ? limits : { ...limits, maxHeaderBytes }
     sessions.add(session)
+    const release = settings && applySettings(session, settings, () => streams > 0)
     session.on(
       'stream',
       (stream: ServerHttp2Stream, _headers: IncomingHttpHeaders, _flags: number, lines: string[]) => {
@@ -63,7 +84,7 @@ export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
         // A failed stream also closes, which is handled.
         stream.on('error', ignore)
         if (stream.destroyed || stream.closed) return
-        handleExchange(stream, lines, { connection, clock, limits, requests: admission.requests })
+        handleExchange(stream, lines, { connection, clock, limits: own, requests: admission.requests })
       },
     )
     // A failed session closes its streams and itself.
@@ -78,13 +99,14 @@ export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
       sessions.delete(session)
       clearInterval(idleCheck)
       clearTimeout(settingsCheck)
+      release?.()
     })
     if (draining) shutDown(session)
   }
 
   return {
     accept(socket, connection) {
-      const session = performServerHandshake(socket, sessionOptions)
+      const session = performServerHandshake(socket, optionsOf(connection.settings))
       // The socket permits half-open connections for HTTP/1. In HTTP/2 the end of input ends the session.
       socket.on('end', () => session.destroy())
       open(session, connection)
@@ -93,6 +115,32 @@ export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
       draining = true
       for (const session of sessions) shutDown(session)
     },
+  }
+}
+
+/** Applies the settings of a configuration to a session; returns a function that stops its timers. */
+function applySettings(
+  session: ServerHttp2Session,
+  { maxDurationMs, http2 }: ConnectionSettings,
+  isInUse: () => boolean,
+): () => void {
+  const { connectionWindowSize, pingIntervalMs, pingTimeoutMs = defaultPingTimeoutMs } = http2
+  if (connectionWindowSize !== undefined) session.setLocalWindowSize(connectionWindowSize)
+  const age = maxDurationMs === undefined ? undefined : setTimeout(() => shutDown(session), maxDurationMs)
+  let pending: NodeJS.Timeout | undefined
+  const ping = () => {
+    if (session.destroyed || pending !== undefined || !isInUse()) return
+    pending = setTimeout(() => session.destroy(), pingTimeoutMs)
+    session.ping(() => {
+      clearTimeout(pending)
+      pending = undefined
+    })
+  }
+  const pings = pingIntervalMs === undefined ? undefined : setInterval(ping, pingIntervalMs)
+  return () => {
+    clearTimeout(age)
+    clearTimeout(pending)
+    clearInterval(pings)
   }
 }
 

@@ -57,6 +57,26 @@ describe('admission of connections', () => {
     expect([1, 2, 3, 4].map(() => connect('10.0.0.1', true) !== undefined)).toEqual([true, true, true, false])
   })
 
+  it('counts a connection for the client that a proxy reports', () => {
+    const { meters, inUse, refused } = metered()
+    const { connect } = createAdmission(
+      { ...defaultAdmissionLimits, maxConnections: 3, maxConnectionsPerClient: 1 },
+      meters,
+      createLocalMemory(),
+    )
+    const [one, two, three] = [1, 2, 3].map(() => connect('10.0.0.1', true))
+    expect(one?.moveTo('192.0.2.1', false)).toBe(true)
+    expect(two?.moveTo('192.0.2.1', false)).toBe(false)
+    expect(refused.get('connections_per_client')).toBe(1)
+    expect(three?.moveTo('192.0.2.1', true)).toBe(true)
+    two?.release()
+    expect(inUse.get('connections')).toBe(2)
+    one?.release()
+    three?.release()
+    expect([1, 2, 3].map(() => connect('10.0.0.1', true) !== undefined)).toEqual([true, true, true])
+    expect(connect('10.0.0.1', true)).toBeUndefined()
+  })
+
   it('counts the connections of all data planes', () => {
     const { meters, inUse, refused } = metered()
     const limits = { ...defaultAdmissionLimits, maxConnections: 3, maxConnectionsPerClient: 2 }

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { constrainedMemory } from 'node:process'
 import { clientNetwork } from '../../lib/address/client-network.ts'
-import { createGauge } from '../../lib/planes/gauge.ts'
+import { createGauge, type Gauge } from '../../lib/planes/gauge.ts'
 import { createKeyedGauge, type Entry } from '../../lib/planes/keyed-gauge.ts'
 import type { Memory } from '../../lib/planes/memory.ts'
 
@@ -40,6 +40,11 @@ export type Admission = {
 }
 
 export type AdmittedConnection = {
+  /**
+   * Counts the connection for another client, which a proxy has reported. Returns false at the limit of that
+   * client. Requires that no bytes are reserved.
+   */
+  moveTo(address: string, isProxy: boolean): boolean
   /** Releases the connection and the bytes still reserved. */
   release(): void
   /** Reserves memory for the body of a request; false at a limit. */
@@ -73,35 +78,50 @@ export function createAdmission(
   const total = createGauge(memory, 'connections')
   const clients = createKeyedGauge(memory, 'connections by client', limits.maxConnections)
   const buffered = createBufferedBytes(limits.maxBufferedBytes, meterOf('buffered_bytes'), memory)
-  const ofClient = { max: limits.maxConnectionsPerClient, total, maxTotal: limits.maxConnections }
+  const ofClient = { max: limits.maxConnectionsPerClient, maxTotal: limits.maxConnections }
   const ofProxy = { ...ofClient, max: Number.POSITIVE_INFINITY }
 
   return {
     limits,
     requests: meterOf('requests'),
     connect(address, isProxy) {
-      const opened = clients.open(clientNetwork(address), isProxy ? ofProxy : ofClient)
-      if (opened.kind !== 'open') {
-        const exceeded = opened.kind === 'key' ? perClient : all
-        exceeded.refused()
-        return undefined
-      }
-      const { entry } = opened
+      const opened = open(address, isProxy, total)
+      if (opened === undefined) return undefined
+      let use = opened
       all.changed(1)
-      const bytes = buffered.of(entry, isProxy)
       return {
-        acquireBytes: bytes.acquire,
-        releaseBytes: bytes.release,
+        acquireBytes: (count) => use.bytes.acquire(count),
+        releaseBytes: (count) => use.bytes.release(count),
+        moveTo(client, isOtherProxy) {
+          const moved = open(client, isOtherProxy, countedAlready)
+          if (moved === undefined) return false
+          use.bytes.close()
+          use.entry.close()
+          use = moved
+          return true
+        },
         release() {
-          bytes.close()
-          entry.close()
+          use.bytes.close()
+          use.entry.close()
           total.subtract(1)
           all.changed(-1)
         },
       }
     },
   }
+
+  function open(address: string, isProxy: boolean, inTotal: Gauge) {
+    const limits = isProxy ? ofProxy : ofClient
+    const opened = clients.open(clientNetwork(address), { ...limits, total: inTotal })
+    if (opened.kind === 'open') return { entry: opened.entry, bytes: buffered.of(opened.entry, isProxy) }
+    const exceeded = opened.kind === 'key' ? perClient : all
+    exceeded.refused()
+    return undefined
+  }
 }
+
+/** Total of a connection that moves from one client to another. */
+const countedAlready: Gauge = { tryAdd: () => true, subtract() {}, total: () => 0 }
 
 /** Bytes of one connection. */
 type ConnectionBytes = {

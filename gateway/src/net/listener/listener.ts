@@ -5,13 +5,29 @@ import type { Clock } from '../../lib/clock.ts'
 import type { HttpServerLimits } from '../http/incoming-request.ts'
 import { createHttp1 } from '../http1/http1.ts'
 import { createHttp2 } from '../http2/http2.ts'
+import { setProbes } from '../tcp/keep-alive.ts'
 import { peek } from '../tcp/peek.ts'
 import { reset } from '../tcp/splice.ts'
 import { createTlsAcceptor, type Handshake, helloLimitMs, readHello } from '../tls/accept.ts'
 import { satisfies } from '../tls/server-tls.ts'
 import type { Admission, AdmittedConnection } from './admission.ts'
-import { type ConnectionTls, describeConnection, withoutTls } from './connection.ts'
-import type { ConnectionHandler, HttpHandler, TcpHandler } from './connection-handler.ts'
+import {
+  type Connection,
+  type ConnectionTls,
+  describeConnection,
+  type Origin,
+  withoutTls,
+} from './connection.ts'
+import type {
+  ConnectHandler,
+  ConnectionHandler,
+  ConnectionRules,
+  ConnectRequest,
+  HttpHandler,
+  TcpHandler,
+} from './connection-handler.ts'
+import { type ProxyProtocol, parseProxyHeader } from './proxy-protocol.ts'
+import { openTunnel } from './tunnel.ts'
 
 export type ListenOptions = {
   host: string
@@ -52,7 +68,7 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
   const connections = new Set<Socket>()
   /** Connections of a protocol not yet detected. */
   const silent = new Set<Socket>()
-  const acceptTls = createTlsAcceptor(silent, onSecured)
+  const acceptTls = createTlsAcceptor<Arrival>(silent, clock, { secured: onSecured, passed: onPassedThrough })
   /** Connections of opaque protocols, where the end of the connection is the only end of a message. */
   const unread = new WeakSet<Socket>()
 
@@ -66,55 +82,137 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
       return
     }
     connections.add(socket)
+    if (handler.settings?.probes) setProbes(socket, handler.settings.probes)
     socket.on('close', () => {
       connections.delete(socket)
       admitted.release()
     })
-    if (handler.tls) acceptTls(socket, handler.tls, admitted)
-    else if (handler.kind === 'http') acceptPlain(socket, handler, admitted)
-    else acceptTcp(socket, handler)
+    const arrival: Arrival = { admitted, serve, origin: {}, passed: undefined }
+    if (handler.proxyProtocol === undefined) enter(socket, handler, arrival)
+    else acceptProxied(socket, handler.proxyProtocol, arrival)
   }
 
-  function admit(socket: Socket, { isProxy }: ConnectionHandler) {
+  function admit(socket: Socket, { isProxy, proxyProtocol }: ConnectionHandler) {
     const address = plainAddress(socket.remoteAddress ?? '')
-    return admission.connect(address, isProxy?.(address) === true)
+    const forwards = isProxy?.(address) === true || proxyProtocol?.isTrusted(address) === true
+    return admission.connect(address, forwards)
   }
 
-  function acceptPlain(socket: Socket, handler: HttpHandler, admitted: AdmittedConnection) {
+  /** Reads the header of a proxy in front; headers of other peers are not read. */
+  function acceptProxied(socket: Socket, settings: ProxyProtocol, arrival: Arrival) {
+    const begin = (origin: Origin) => {
+      const handler = serve()
+      if (handler && isWithinLimits(handler, arrival.admitted, origin))
+        enter(socket, handler, { ...arrival, origin })
+      else socket.destroy()
+    }
+    if (!settings.isTrusted(plainAddress(socket.remoteAddress ?? ''))) {
+      if (settings.isRequired) socket.destroy()
+      else begin({})
+      return
+    }
+    peek(socket, {
+      limitMs: helloLimitMs,
+      silent,
+      read: (bytes) => parseProxyHeader(bytes, settings),
+      late: () => socket.destroy(),
+      done(header) {
+        if (header.kind === 'invalid' || (header.kind === 'none' && settings.isRequired)) {
+          socket.destroy()
+          return
+        }
+        if (header.kind === 'header') socket.read(header.length)
+        begin(header.kind === 'header' ? { reported: header.endpoints } : {})
+      },
+    })
+  }
+
+  function enter(socket: Socket, handler: ConnectionHandler, arrival: Arrival) {
+    const { origin } = arrival
+    const isEarly = !awaitsHandshake(handler)
+    if (isEarly && !permits(handler, describeConnection(socket, withoutTls, origin))) {
+      socket.destroy()
+      return
+    }
+    const entered: Arrival = { ...arrival, passed: isEarly ? handler.rules : undefined }
+    if (handler.tls) acceptTls(socket, handler.tls, entered)
+    else if (handler.kind === 'http') acceptPlain(socket, handler, entered)
+    else if (handler.kind === 'tcp') acceptTcp(socket, handler, entered)
+    else acceptConnect(socket, handler, { tls: withoutTls, arrival: entered })
+  }
+
+  function acceptPlain(socket: Socket, handler: HttpHandler, arrival: Arrival) {
     peek(socket, {
       limitMs: limits.headersTimeoutMs,
       silent,
       read: protocolOf,
       late: () => http1.refuseLate(socket),
       done(protocol) {
-        acceptHttp(protocol, socket, { handler, tls: withoutTls, admitted })
+        acceptHttp(protocol, socket, { handler, tls: withoutTls, arrival })
       },
     })
   }
 
   /**
    * Accepts a connection after its handshake. The configuration may have changed since its start, with
-   * stricter demands on clients.
+   * stricter demands on clients, or other rules.
    */
-  function onSecured(socket: TLSSocket, { admitted, ...tls }: Handshake) {
+  function onSecured(socket: TLSSocket, { arrival, ...tls }: Handshake<Arrival>) {
     socket.on('error', ignore)
-    const handler = serve()
+    const handler = arrival.serve()
     const present = handler?.tls?.identityFor(tls.serverName)
-    if (!handler || !present || !satisfies(tls.identity, present)) socket.destroy()
-    else if (handler.kind === 'tcp') connectTcp(socket, handler, tls)
-    else acceptHttp(socket.alpnProtocol === 'h2' ? 'h2' : 'http/1', socket, { handler, tls, admitted })
+    if (!handler || !present || !satisfies(tls.identity, present)) {
+      socket.destroy()
+      return
+    }
+    const connection = () => describeConnection(socket, tls, arrival.origin)
+    if (handler.rules !== arrival.passed && !permits(handler, connection())) socket.destroy()
+    else if (handler.kind === 'tcp') handler.connect({ socket, connection: connection() })
+    else if (handler.kind === 'connect') acceptConnect(socket, handler, { tls, arrival })
+    else acceptHttp(socket.alpnProtocol === 'h2' ? 'h2' : 'http/1', socket, { handler, tls, arrival })
   }
 
-  function acceptHttp(protocol: Protocol, socket: Socket, { handler, tls, admitted }: Accepted) {
-    const accepted = { handle: handler.handle, connection: describeConnection(socket, tls), admitted }
+  /** Accepts a connection whose TLS ends at the backend. */
+  function onPassedThrough(socket: Socket, serverName: string | undefined, arrival: Arrival) {
+    unread.add(socket)
+    const { serve, origin, passed } = arrival
+    const handler = serve()
+    const connection = describeConnection(socket, { serverName, identity: undefined }, origin)
+    const isServed = handler?.kind === 'tcp' && passesThrough(handler, serverName)
+    if (isServed && (handler.rules === passed || permits(handler, connection)))
+      handler.connect({ socket, connection })
+    else socket.destroy()
+  }
+
+  function acceptHttp(protocol: Protocol, socket: Socket, { handler, tls, arrival }: Accepted) {
+    const { admitted, origin } = arrival
+    const connection = describeConnection(socket, tls, origin)
+    const accepted = { handle: handler.handle, connection, admitted, settings: handler.settings }
     if (protocol === 'h2') http2.accept(socket, accepted)
     else http1.accept(socket, accepted)
   }
 
-  function acceptTcp(socket: Socket, handler: TcpHandler) {
+  /** Waits for a CONNECT request, whose connection continues on the listener of its port. */
+  function acceptConnect(socket: Socket, handler: ConnectHandler, { tls, arrival }: Arrived) {
+    const { admitted, origin } = arrival
+    const connection = describeConnection(socket, tls, origin)
+    const connect = (request: ConnectRequest) => {
+      const tunnel = openTunnel(request, handler, connection.address)
+      if (tunnel) enter(request.socket, tunnel.handler, { ...arrival, ...tunnel.arrival(origin) })
+    }
+    http1.accept(socket, {
+      handle: handler.handle,
+      connection,
+      admitted,
+      settings: handler.settings,
+      connect,
+    })
+  }
+
+  function acceptTcp(socket: Socket, handler: TcpHandler, arrival: Arrival) {
     unread.add(socket)
     if (!handler.readsServerName) {
-      connectTcp(socket, handler, withoutTls)
+      handler.connect({ socket, connection: describeConnection(socket, withoutTls, arrival.origin) })
       return
     }
     peek(socket, {
@@ -123,8 +221,7 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
       read: readHello,
       late: () => socket.destroy(),
       done(hello) {
-        if (hello.kind === 'hello')
-          connectTcp(socket, handler, { serverName: hello.serverName, identity: undefined })
+        if (hello.kind === 'hello') onPassedThrough(socket, hello.serverName, arrival)
         else socket.destroy()
       },
     })
@@ -173,11 +270,18 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
 
 type Protocol = 'http/1' | 'h2'
 
-type Accepted = {
-  readonly handler: HttpHandler
-  readonly tls: ConnectionTls
+/** A connection on its way to its handler. */
+type Arrival = {
   readonly admitted: AdmittedConnection
+  /** Returns the current handler of the address, or of the listener behind a CONNECT request. */
+  serve(): ConnectionHandler | undefined
+  readonly origin: Origin
+  /** Rules that have permitted the connection before its handshake. */
+  readonly passed: ConnectionRules | undefined
 }
+
+type Arrived = { readonly tls: ConnectionTls; readonly arrival: Arrival }
+type Accepted = Arrived & { readonly handler: HttpHandler }
 
 /** Client preface of HTTP/2 with prior knowledge (RFC 9113 section 3.4). */
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
@@ -190,8 +294,30 @@ function protocolOf(bytes: Buffer): Protocol | undefined {
   return length === preface.length ? 'h2' : undefined
 }
 
-function connectTcp(socket: Socket, { connect }: TcpHandler, tls: ConnectionTls): void {
-  connect({ socket, connection: describeConnection(socket, tls) })
+/** Whether the rules of a connection are evaluated after its TLS handshake, or its ClientHello. */
+function awaitsHandshake(handler: ConnectionHandler): boolean {
+  if (handler.rules?.awaitsHandshake !== true) return false
+  return handler.tls !== undefined || (handler.kind === 'tcp' && handler.readsServerName)
+}
+
+/** Whether the listener of a server name leaves TLS to the backend. */
+function passesThrough({ tls, readsServerName }: TcpHandler, serverName: string | undefined): boolean {
+  return tls === undefined ? readsServerName : tls.passesThrough?.(serverName) === true
+}
+
+function permits({ rules }: ConnectionHandler, connection: Connection): boolean {
+  return rules === undefined || rules.permits(connection)
+}
+
+/** Counts a connection for the client that a PROXY protocol header reports, not for the balancer. */
+function isWithinLimits(
+  { isProxy }: ConnectionHandler,
+  admitted: AdmittedConnection,
+  { reported }: Origin,
+): boolean {
+  if (reported === undefined) return true
+  const address = plainAddress(reported.remoteAddress ?? '')
+  return admitted.moveTo(address, isProxy?.(address) === true)
 }
 
 function ignore(): void {}

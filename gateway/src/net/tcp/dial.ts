@@ -11,6 +11,7 @@ import { GatewayError } from '../../lib/gateway-error.ts'
 import { type EgressPolicy, guardedLookup, refusedLiteral } from '../egress/egress.ts'
 import type { UpstreamTls } from '../http-client/send.ts'
 import { checkCertificateNames } from '../tls/certificate-names.ts'
+import { defaultProbes, type KeepAliveProbes, setProbes } from './keep-alive.ts'
 
 /** Destination of a connection, with its TLS settings and limits. */
 export type DialTarget = {
@@ -22,29 +23,31 @@ export type DialTarget = {
   readonly timeoutMs: number
   /** Policy on the addresses of the connection. */
   readonly egress: EgressPolicy
+  /** Keep-alive probes. Default: the first after a minute. */
+  readonly probes?: KeepAliveProbes | undefined
 }
 
 /** TLS settings of an upstream with parsed certificates and key. */
-export type DialTls = Pick<UpstreamTls, 'serverName' | 'names' | 'insecure'> & {
+export type DialTls = Pick<UpstreamTls, 'serverName' | 'names' | 'insecure' | 'alpn'> & {
   readonly context: SecureContext
 }
 
 /** Prepares TLS once for all connections. Throws OpenSSL's error about an unusable certificate or key. */
-export function createDialTls({ ca, cert, key, ...checks }: UpstreamTls): DialTls {
+export function createDialTls({ ca, cert, key, groups, ...checks }: UpstreamTls): DialTls {
   // Node silently skips invalid authorities, after which no certificate would be trusted.
   if (ca !== undefined) new X509Certificate(ca)
-  return { ...checks, context: createSecureContext({ ca, cert, key, minVersion: 'TLSv1.2' }) }
+  return {
+    ...checks,
+    context: createSecureContext({ ca, cert, key, minVersion: 'TLSv1.2', ecdhCurve: groups?.join(':') }),
+  }
 }
-
-/** Idle time before TCP keep-alive probes. */
-const keepAliveDelayMs = 60_000
 
 /**
  * Configures a socket of an opaque protocol: no delay for coalescing, and keep-alive probes for dead peers.
  */
-export function configureSocket(socket: Socket): void {
+export function configureSocket(socket: Socket, probes: KeepAliveProbes = defaultProbes): void {
   socket.setNoDelay(true)
-  socket.setKeepAlive(true, keepAliveDelayMs)
+  setProbes(socket, probes)
 }
 
 /**
@@ -83,7 +86,7 @@ export function dial(target: DialTarget, done: (result: Socket | GatewayError) =
     if (result === socket) {
       socket.off('error', onError)
       socket.off('close', onClose)
-      configureSocket(socket)
+      configureSocket(socket, target.probes)
     } else socket.destroy()
     done(result)
   }
@@ -100,10 +103,16 @@ export function dial(target: DialTarget, done: (result: Socket | GatewayError) =
   }
 }
 
-function tlsOptions({ context, serverName, names, insecure }: DialTls, host: string) {
+/** Options of the TLS handshake with a host. */
+export function tlsOptions({ context, serverName, names, insecure, alpn }: DialTls, host: string) {
   // An address is not a server name (RFC 6066 section 3).
   const servername = serverName ?? (isIP(host) === 0 ? host : '')
-  const options = { secureContext: context, servername, rejectUnauthorized: insecure !== 'any' }
+  const options = {
+    secureContext: context,
+    servername,
+    rejectUnauthorized: insecure !== 'any',
+    ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] }),
+  }
   if (insecure === 'any-name') return { ...options, checkServerIdentity: () => undefined }
   if (names === undefined) return options
   return {

@@ -1,20 +1,28 @@
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
-import type { AdmittedConnection } from '../listener/admission.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { ConnectionTls } from '../listener/connection.ts'
 import { peek } from '../tcp/peek.ts'
+import { describeClientCertificate, readTlsFacts } from './client-certificate.ts'
 import { type ClientHello, maxClientHelloBytes, parseClientHello } from './client-hello.ts'
 import type { ServerTls, TlsIdentity } from './server-tls.ts'
 
 /** TLS termination of accepted connections. */
-export type TlsAcceptor = (socket: Socket, tls: ServerTls, admitted: AdmittedConnection) => void
+export type TlsAcceptor<Arrival> = (socket: Socket, tls: ServerTls, arrival: Arrival) => void
 
 /** Receives a connection after its handshake, with the server name and identity of the handshake. */
-export type Secured = (socket: TLSSocket, handshake: Handshake) => void
+export type Secured<Arrival> = (socket: TLSSocket, handshake: Handshake<Arrival>) => void
 
-export type Handshake = ConnectionTls & {
+/** Receives a connection whose TLS is not terminated, with its ClientHello unread. */
+export type PassedThrough<Arrival> = (
+  socket: Socket,
+  serverName: string | undefined,
+  arrival: Arrival,
+) => void
+
+export type Handshake<Arrival> = ConnectionTls & {
   readonly identity: TlsIdentity
-  readonly admitted: AdmittedConnection
+  readonly arrival: Arrival
 }
 
 /** Longest wait for a ClientHello, and for the rest of the handshake. */
@@ -36,13 +44,17 @@ const plainHttp =
  * own callback is too late for the choice of versions and client certificate rules. After a HelloRetryRequest
  * the client sends a second ClientHello (RFC 8446 section 4.1.2); its server name must be the same, otherwise
  * the connection closes, because the identity was chosen for the first. `silent` contains connections without
- * a server name yet.
+ * a server name yet. Connections with a server name that passes through go to `passed`.
  */
-export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcceptor {
+export function createTlsAcceptor<Arrival>(
+  silent: Set<Socket>,
+  clock: Clock,
+  { secured, passed }: { secured: Secured<Arrival>; passed: PassedThrough<Arrival> },
+): TlsAcceptor<Arrival> {
   // Node emits the secured socket without its raw socket. Both have the same two addresses and ports.
-  const handshakes = new Map<string, Handshake>()
+  const handshakes = new Map<string, Handshake<Arrival>>()
 
-  function begin(socket: Socket, handshake: Handshake, alpn: readonly string[]): void {
+  function begin(socket: Socket, handshake: Handshake<Arrival>, tls: ServerTls): void {
     const key = addressesOf(socket)
     if (key === undefined) {
       socket.destroy()
@@ -52,7 +64,7 @@ export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcc
     socket.on('close', () => {
       if (handshakes.get(key) === handshake) handshakes.delete(key)
     })
-    serverFor(handshake.identity, alpn).emit('connection', socket)
+    serverFor(handshake.identity, tls).emit('connection', socket)
   }
 
   function complete(socket: TLSSocket, identity: TlsIdentity): void {
@@ -60,34 +72,45 @@ export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcc
     const handshake = key === undefined ? undefined : handshakes.get(key)
     if (key !== undefined) handshakes.delete(key)
     const isSame = handshake?.identity === identity && hasName(socket, handshake.serverName)
-    if (isSame) secured(socket, handshake)
-    else socket.destroy()
+    if (!isSame) {
+      socket.destroy()
+      return
+    }
+    const peer = identity.verifiesClients ? socket.getPeerX509Certificate() : undefined
+    const certificate = peer && describeClientCertificate(peer, clock.now())
+    if (identity.verifiesClients && (!socket.authorized || certificate === undefined)) {
+      socket.destroy()
+      return
+    }
+    const facts = readTlsFacts(socket, handshake.serverName, certificate)
+    secured(socket, { ...handshake, facts, certificate })
   }
 
   // One server per identity, each with its own ticket keys: a session cannot be resumed under the rules of
   // another identity. Data planes derive the same keys for the same identity.
-  const servers = new WeakMap<TlsIdentity, { alpn: readonly string[]; server: Server }>()
+  const servers = new WeakMap<TlsIdentity, { tls: ServerTls; server: Server }>()
 
-  function serverFor(identity: TlsIdentity, alpn: readonly string[]): Server {
+  function serverFor(identity: TlsIdentity, tls: ServerTls): Server {
     const known = servers.get(identity)
-    if (known?.alpn === alpn) return known.server
+    const { alpn, handshakeLimitMs: limitMs = handshakeLimitMs } = tls
+    if (known !== undefined && isSameServer(known.tls, tls)) return known.server
     const server = createServer({
       ...identity.settings,
       requestCert: identity.verifiesClients,
       rejectUnauthorized: identity.verifiesClients,
-      handshakeTimeout: handshakeLimitMs,
+      handshakeTimeout: limitMs,
       ...(alpn.length > 0 ? { ALPNProtocols: [...alpn] } : {}),
     })
     server.on('secureConnection', (socket) => complete(socket, identity))
     // Node reports a failed or late handshake, and leaves the connection open.
     server.on('tlsClientError', (_error, socket) => socket.destroy())
-    servers.set(identity, { alpn, server })
+    servers.set(identity, { tls, server })
     return server
   }
 
-  return (socket, tls, admitted) =>
+  return (socket, tls, arrival) =>
     peek(socket, {
-      limitMs: helloLimitMs,
+      limitMs: tls.handshakeLimitMs ?? helloLimitMs,
       silent,
       read: readHello,
       late: () => socket.destroy(),
@@ -97,11 +120,19 @@ export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcc
           socket.end(isHttp ? plainHttp : decodeError, () => socket.destroy())
           return
         }
+        if (tls.passesThrough?.(hello.serverName) === true) {
+          passed(socket, hello.serverName, arrival)
+          return
+        }
         const identity = tls.identityFor(hello.serverName)
-        if (identity) begin(socket, { serverName: hello.serverName, identity, admitted }, tls.alpn)
+        if (identity) begin(socket, { serverName: hello.serverName, identity, arrival }, tls)
         else socket.end(unrecognizedName, () => socket.destroy())
       },
     })
+}
+
+function isSameServer(one: ServerTls, other: ServerTls): boolean {
+  return one.handshakeLimitMs === other.handshakeLimitMs && one.alpn.join() === other.alpn.join()
 }
 
 /** Both addresses and ports, which identify an open connection; undefined after a disconnect. */

@@ -18,12 +18,24 @@ export type TlsIdentity = {
   readonly demands: string
 }
 
+/** TLS of one listener, by requested server name. */
+export type ListenerTls = {
+  /** Demands of each of its identities. */
+  readonly demands: string
+  /** Undefined refuses the handshake. */
+  identityFor(serverName: string | undefined): TlsIdentity | undefined
+}
+
 /** TLS of one address, by requested server name. */
 export type ServerTls = {
   /** Undefined refuses the handshake (`unrecognized_name`). */
   identityFor(serverName: string | undefined): TlsIdentity | undefined
+  /** Whether connections with this server name are not terminated; undefined terminates all. */
+  readonly passesThrough?: ((serverName: string | undefined) => boolean) | undefined
   /** Protocols offered by ALPN, the preferred first; none for TCP. */
   readonly alpn: readonly string[]
+  /** Limit on the ClientHello, and on the rest of the handshake; undefined for the default. */
+  readonly handshakeLimitMs?: number | undefined
 }
 
 /** ALPN protocols of HTTP listeners. */
@@ -42,11 +54,15 @@ export type TlsIdentityOptions = {
   readonly maxVersion?: TlsVersion | undefined
   /** Names of OpenSSL or the RFCs; those of TLS 1.2 and 1.3 may be mixed. Default: Node's own. */
   readonly cipherSuites?: readonly string[] | undefined
+  /** Groups of the key exchange by OpenSSL's names. Default: OpenSSL's own. */
+  readonly groups?: readonly string[] | undefined
   /**
    * Secret of the process, from which the keys of session tickets are derived: any data plane resumes a
    * session. Without it the keys are random.
    */
   readonly ticketSecret?: Uint8Array | undefined
+  /** Replaces certificate and key in that derivation: those of data planes differ. */
+  readonly ticketScope?: string | undefined
 }
 
 const ticketKeyBytes = 48
@@ -56,7 +72,7 @@ const ticketKeyBytes = 48
  * `key`, `root`, `minTLSVersion`, `cipherSuites`.
  */
 export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
-  const { cert, key, ca, minVersion = 'TLSv1.2', maxVersion = 'TLSv1.3', cipherSuites } = options
+  const { cert, key, ca, minVersion = 'TLSv1.2', maxVersion = 'TLSv1.3', cipherSuites, groups } = options
   const certificate = part('cert', () => readCertificates(cert))
   const privateKey = part('key', () => readKey(key))
   if (!certificate.checkPrivateKey(privateKey)) throw new Error('key: is not the key of the certificate')
@@ -72,6 +88,7 @@ export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca === undefined ? {} : { ca }),
     ...(cipherSuites === undefined || cipherSuites.length === 0 ? {} : { ciphers: cipherSuites.join(':') }),
+    ...(groups === undefined ? {} : { ecdhCurve: groups.join(':') }),
     ...(options.ticketSecret === undefined
       ? {}
       : { ticketKeys: ticketKeysOf(options, options.ticketSecret) }),
@@ -82,19 +99,23 @@ export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
     const part = cipherSuites === undefined ? 'tls' : 'cipherSuites'
     throw new Error(`${part}: ${messageOf(error)}`, { cause: error })
   }
-  const demands = [ca, options.minVersion, options.maxVersion, cipherSuites]
+  const demands = [ca, options.minVersion, options.maxVersion, cipherSuites, groups]
   return { settings, verifiesClients: ca !== undefined, demands: digestOf(demands) }
 }
 
 /** Whether a connection of one identity satisfies all demands of another. */
-export function satisfies(identity: TlsIdentity | undefined, { demands }: TlsIdentity): boolean {
+export function satisfies(
+  identity: TlsIdentity | undefined,
+  { demands }: Pick<TlsIdentity, 'demands'>,
+): boolean {
   return demands === '' || identity?.demands === demands
 }
 
 /** Keys of session tickets. Each identity has its own: its sessions are not resumed under other rules. */
 function ticketKeysOf(options: TlsIdentityOptions, secret: Uint8Array): Buffer {
-  const { cert, key, ca, minVersion, maxVersion, cipherSuites } = options
-  const identity = JSON.stringify([cert, key, ca, minVersion, maxVersion, cipherSuites])
+  const { cert, key, ca, minVersion, maxVersion, cipherSuites, groups, ticketScope } = options
+  const names = ticketScope === undefined ? [cert, key] : [ticketScope]
+  const identity = JSON.stringify([...names, ca, minVersion, maxVersion, cipherSuites, groups])
   const salt = createHash('sha256').update(identity).digest()
   return Buffer.from(hkdfSync('sha256', secret, salt, 'tollgate/tls-tickets/1', ticketKeyBytes))
 }

@@ -1,0 +1,69 @@
+import { encodeFields } from '../http2-client/hpack/literals.ts'
+import type { HeaderField } from '../http2-client/hpack/static-table.ts'
+import { failed, type GrpcStatus, statusCodes } from './status.ts'
+
+/** Metadata of a call as field lines. */
+export type Metadata = readonly HeaderField[]
+
+/** Encodes the header fields of the calls of a method. */
+export type RequestHead = {
+  /** `deadlineMs` undefined: without a limit. */
+  encode(deadlineMs: number | undefined, metadata: Metadata): Uint8Array | (GrpcStatus & { kind: 'failed' })
+}
+
+/** The gRPC protocol limits a time to 8 digits. */
+const maxDigits = 99_999_999
+
+export function createRequestHead(path: string, authority: string, isSecure: boolean): RequestHead {
+  const common = encodeFields([
+    [':method', 'POST'],
+    [':scheme', isSecure ? 'https' : 'http'],
+    [':path', path],
+    [':authority', authority],
+    ['te', 'trailers'],
+    ['content-type', 'application/grpc'],
+    ['grpc-accept-encoding', 'identity'],
+    ['user-agent', 'tollgate'],
+  ])
+  /** Most calls have the same time limit. */
+  let timed = { ms: -1, block: common }
+
+  function withTimeout(deadlineMs: number): Buffer {
+    const ms = Math.max(1, Math.floor(deadlineMs))
+    if (timed.ms === ms) return timed.block
+    const timeout = ms <= maxDigits ? `${ms}m` : `${Math.min(maxDigits, Math.floor(ms / 1000))}S`
+    timed = { ms, block: Buffer.concat([common, encodeFields([['grpc-timeout', timeout]])]) }
+    return timed.block
+  }
+
+  return {
+    encode(deadlineMs, metadata) {
+      const block = deadlineMs === undefined ? common : withTimeout(deadlineMs)
+      if (metadata.length === 0) return block
+      for (const [name, value] of metadata) {
+        if (!isName(name) || !isValue(value))
+          return failed(statusCodes.internal, 'a field of the metadata is not valid')
+      }
+      return Buffer.concat([block, encodeFields(metadata)])
+    },
+  }
+}
+
+/** Names of the connection and of the protocol are not metadata. */
+function isName(name: string): boolean {
+  return /^[0-9a-z_.-]+$/.test(name) && !name.startsWith('grpc-') && !reserved.has(name)
+}
+
+const reserved: ReadonlySet<string> = new Set([
+  'te',
+  'content-type',
+  'content-length',
+  'host',
+  'connection',
+  'transfer-encoding',
+  'user-agent',
+])
+
+function isValue(value: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+}
