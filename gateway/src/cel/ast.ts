@@ -1,7 +1,9 @@
 import { parse } from '@bufbuild/cel'
-import { doubleOf, intOf } from './closures/values.ts'
+import { uintValue } from './closures/library-value.ts'
+import { doubleOf, intOf } from './closures/representation.ts'
+import { type CustomFunction, splitDefinitions } from './custom-functions.ts'
 
-export type Macro = 'all' | 'exists' | 'exists_one' | 'filter' | 'map'
+export type Macro = 'all' | 'exists' | 'exists_one' | 'filter' | 'map' | 'filterKeys' | 'mapValues' | 'with'
 
 /** Syntax tree of an expression. `offset` counts UTF-16 units from the start of the source. */
 export type Node = { readonly offset: number } & (
@@ -17,12 +19,20 @@ export type Node = { readonly offset: number } & (
       readonly macro: Macro
       readonly range: Node
       readonly variable: string
-      /** Predicate of `all`, `exists`, `exists_one`, `filter` and of `map` with three arguments. */
+      /** Predicate of quantifiers, `filter`, `filterKeys`, and of `map` with three arguments. */
       readonly test: Node | undefined
-      /** Transformation of `map`. */
+      /** Result of `map`, `mapValues` and `with`. */
       readonly step: Node | undefined
     }
-  /** Syntax that only the library evaluates: bytes, unsigned ints, messages. */
+  /** Call of a custom function. The first argument of a method is its target, the parameter `this`. */
+  | {
+      readonly kind: 'apply'
+      readonly name: string
+      readonly parameters: readonly string[]
+      readonly args: readonly Node[]
+      readonly body: Node
+    }
+  /** Syntax that only the library evaluates: messages. */
   | { readonly kind: 'foreign'; readonly parts: readonly Node[] }
 )
 
@@ -40,18 +50,85 @@ export type Parsed =
 const maxSourceLength = 16 * 1024
 const maxDepth = 100
 
-/** Parses an expression. Length and depth are limited, so that evaluation cannot exhaust the stack. */
+/**
+ * Parses an expression with the custom functions behind it. Length and depth are limited, so that evaluation
+ * cannot exhaust the stack.
+ */
 export function parseCel(source: string): Parsed {
-  if (source.length > maxSourceLength) {
+  const { main, functions } = splitDefinitions(source)
+  if (main.length > maxSourceLength) {
     return { kind: 'issue', message: `expression is longer than ${maxSourceLength} characters`, offset: 0 }
   }
   try {
-    const library = parse(source)
+    const library = parse(main)
     if (library.expr === undefined) return { kind: 'issue', message: 'expression is empty', offset: 0 }
-    return { kind: 'tree', node: createReader(library)(library.expr, 0), library }
+    const custom = functions.length === 0 ? undefined : createCustomReader(functions)
+    return { kind: 'tree', node: createReader(library, custom)(library.expr, 0), library }
   } catch (error) {
     return { kind: 'issue', ...syntaxIssue(error) }
   }
+}
+
+/** Error of a call, with the position of the call. */
+class CallIssue extends Error {
+  readonly offset: number
+
+  constructor(message: string, offset: number) {
+    super(message)
+    this.offset = offset
+  }
+}
+
+type Height = { depth: number; nodes: number }
+type ReadBody = { readonly node: Node; readonly height: Height }
+
+/** Reads calls of custom functions; undefined for another function. */
+type CustomReader = (
+  call: Call,
+  offset: number,
+  operands: readonly Node[],
+) => { node: Node; height: Height } | undefined
+
+/** Maximum size of an expression with the bodies of its functions in place. */
+const maxNodes = 10_000
+
+/** Reads each body once. Bodies stand in place of their calls, so recursion is an error. */
+function createCustomReader(functions: readonly CustomFunction[]): CustomReader {
+  const bodies = new Map<CustomFunction, ReadBody | 'in progress'>()
+
+  const readBody = (found: CustomFunction, offset: number): ReadBody => {
+    const known = bodies.get(found)
+    if (known === 'in progress') throw new CallIssue(`function ${found.name} must not call itself`, offset)
+    if (known !== undefined) return known
+    bodies.set(found, 'in progress')
+    const library = parse(found.body)
+    const height: Height = { depth: 0, nodes: 0 }
+    const read = { node: createReader(library, reader, height)(library.expr, 0), height }
+    bodies.set(found, read)
+    return read
+  }
+
+  const reader: CustomReader = (call, offset, operands) => {
+    const isMethod = call.target !== undefined
+    const found = functions.find((each) => each.name === call.function && each.isMethod === isMethod)
+    if (found === undefined) return undefined
+    const { name, parameters, rest } = found
+    const given = operands.slice(isMethod ? 1 : 0)
+    if (given.length < parameters.length || (rest === undefined && given.length > parameters.length)) {
+      const least = rest === undefined ? '' : ' or more'
+      throw new CallIssue(
+        `${name}() takes ${parameters.length}${least} arguments, not ${given.length}`,
+        offset,
+      )
+    }
+    const { node: body, height } = readBody(found, offset)
+    const others: Node[] =
+      rest === undefined ? [] : [{ kind: 'list', items: given.slice(parameters.length), offset }]
+    const args = [...operands.slice(0, isMethod ? 1 : 0), ...given.slice(0, parameters.length), ...others]
+    const names = [...(isMethod ? ['this'] : []), ...parameters, ...(rest === undefined ? [] : [rest])]
+    return { node: { kind: 'apply', name, parameters: names, args, body, offset }, height }
+  }
+  return reader
 }
 
 class TooDeep extends Error {}
@@ -60,6 +137,7 @@ function syntaxIssue(error: unknown): { message: string; offset: number } {
   if (error instanceof TooDeep || error instanceof RangeError) {
     return { message: `expression is nested more than ${maxDepth} levels deep`, offset: 0 }
   }
+  if (error instanceof CallIssue) return { message: error.message, offset: error.offset }
   if (!(error instanceof Error)) return { message: 'syntax error', offset: 0 }
   const message = error.message.replace(/^<input>:\d+:\d+: /, '')
   return { message: `syntax error: ${message}`, offset: offsetOf(error) }
@@ -74,13 +152,19 @@ function offsetOf(error: Error): number {
   return typeof start.offset === 'number' ? start.offset : 0
 }
 
-function createReader({ sourceInfo }: LibraryTree) {
+function createReader(
+  { sourceInfo }: LibraryTree,
+  custom?: CustomReader,
+  height: Height = { depth: 0, nodes: 0 },
+) {
   const positions = sourceInfo?.positions ?? {}
   const macros = sourceInfo?.macroCalls ?? {}
 
   function read(expr: Expr | undefined, depth: number): Node {
     if (expr === undefined) throw new Error('incomplete expression')
     if (depth > maxDepth) throw new TooDeep()
+    height.depth = Math.max(height.depth, depth)
+    height.nodes += 1
     const offset = positions[String(expr.id)] ?? 0
     const below = (part: Expr | undefined) => read(part, depth + 1)
     const kind = expr.exprKind
@@ -91,10 +175,13 @@ function createReader({ sourceInfo }: LibraryTree) {
         return { kind: 'identifier', name: kind.value.name, offset }
       case 'selectExpr': {
         const { operand, field, testOnly } = kind.value
-        return { kind: testOnly ? 'has' : 'select', operand: below(operand), field, offset }
+        const target = below(operand)
+        // In the reference product `llm.cost` is a map; here it is the total.
+        if (field === 'total' && isField(target, 'llm', 'cost')) return target
+        return { kind: testOnly ? 'has' : 'select', operand: target, field: keyIn(target, field), offset }
       }
       case 'callExpr':
-        return readCall(kind.value, offset, below)
+        return readCustomCall(kind.value, { offset, depth }) ?? readCall(kind.value, offset, below)
       case 'listExpr':
         return { kind: 'list', items: kind.value.elements.map(below), offset }
       case 'structExpr':
@@ -105,6 +192,27 @@ function createReader({ sourceInfo }: LibraryTree) {
         throw new Error('incomplete expression')
     }
   }
+
+  function readCustomCall(
+    call: Call,
+    { offset, depth }: { offset: number; depth: number },
+  ): Node | undefined {
+    if (custom === undefined || !/^\w+$/.test(call.function)) return undefined
+    const parts = call.target === undefined ? call.args : [call.target, ...call.args]
+    const found = custom(
+      call,
+      offset,
+      parts.map((part) => read(part, depth + 1)),
+    )
+    if (found === undefined) return undefined
+    height.depth = Math.max(height.depth, depth + 1 + found.height.depth)
+    height.nodes += found.height.nodes
+    if (height.depth > maxDepth) throw new TooDeep()
+    if (height.nodes > maxNodes)
+      throw new CallIssue(`expression with its functions is larger than ${maxNodes} parts`, offset)
+    return found.node
+  }
+
   return read
 }
 
@@ -120,6 +228,10 @@ function readConstant({ value }: Kind<'constExpr'>, offset: number): Node {
       return { kind: 'constant', value: intOf(constant.value), offset }
     case 'doubleValue':
       return { kind: 'constant', value: doubleOf(constant.value), offset }
+    case 'bytesValue':
+      return { kind: 'constant', value: constant.value, offset }
+    case 'uint64Value':
+      return { kind: 'constant', value: uintValue(constant.value), offset }
     default:
       return { kind: 'foreign', parts: [], offset }
   }
@@ -127,8 +239,46 @@ function readConstant({ value }: Kind<'constExpr'>, offset: number): Node {
 
 function readCall(call: Call, offset: number, below: (part: Expr | undefined) => Node): Node {
   const args = call.args.map(below)
+  const binding = call.target && readBinding(call.function, args, { range: below(call.target), offset })
+  if (binding !== undefined) return binding
+  if (call.function === '_[_]') return readIndex(args, offset)
   if (call.target === undefined) return { kind: 'call', name: call.function, args, offset }
   return { kind: 'call', name: call.function, target: below(call.target), args, offset }
+}
+
+function readIndex([target, key]: readonly Node[], offset: number): Node {
+  if (target === undefined || key === undefined) throw new Error('incomplete expression')
+  const isText = key.kind === 'constant' && typeof key.value === 'string'
+  const index = isText ? { ...key, value: keyIn(target, String(key.value)) } : key
+  return { kind: 'call', name: '_[_]', args: [target, index], offset }
+}
+
+function isField(node: Node, root: string, field: string): boolean {
+  return (
+    node.kind === 'select' &&
+    node.field === field &&
+    node.operand.kind === 'identifier' &&
+    node.operand.name === root
+  )
+}
+
+const messages = ['request', 'response']
+
+/** The key of a field: names of header fields are case-insensitive (RFC 9110 section 5.1). */
+function keyIn(target: Node, key: string): string {
+  return messages.some((root) => isField(target, root, 'headers')) ? key.toLowerCase() : key
+}
+
+/** `map.filterKeys(key, test)`, `map.mapValues(value, result)` and `value.with(name, result)`. */
+function readBinding(
+  name: string,
+  [variable, body]: readonly Node[],
+  { range, offset }: { range: Node; offset: number },
+): Node | undefined {
+  if (name !== 'filterKeys' && name !== 'mapValues' && name !== 'with') return undefined
+  if (variable?.kind !== 'identifier' || body === undefined) return undefined
+  const [test, step] = name === 'filterKeys' ? [body, undefined] : [undefined, body]
+  return { kind: 'macro', macro: name, range, variable: variable.name, test, step, offset }
 }
 
 function readStruct(
@@ -208,6 +358,8 @@ export function childrenOf(node: Node): readonly Node[] {
       return node.entries.flatMap(({ key, value }) => [key, value])
     case 'macro':
       return [node.range, node.test, node.step].filter((part) => part !== undefined)
+    case 'apply':
+      return [...node.args, node.body]
     case 'foreign':
       return node.parts
   }

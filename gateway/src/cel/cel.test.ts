@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { cpuMsOf, expectBelow } from '../../test/support/time-bound.ts'
 import { type CelProgram, compileCel, evaluateBoolean } from './cel.ts'
 import { CelEvaluationError } from './failure.ts'
+import { SecretText } from './secret-text.ts'
 
 const roots = new Set(['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm', 'mcp'])
 
@@ -102,7 +103,15 @@ describe('compiling', () => {
     ['jwt.roles.exists("r", true)', 'exists is used as list.exists(x, test)'],
     ['size(jwt.roles, 1)', 'size() takes 1 argument, not 2'],
     ['default(jwt.sub)', 'default() takes 2 arguments, not 1'],
-    ['default(jwt.sub, type(1))', 'do not combine with'],
+    [
+      'default(jwt.sub, google.protobuf.Int64Value{value: 1})',
+      'default() does not combine with protobuf messages',
+    ],
+    ['base64.encod(jwt.sub)', 'unknown function "base64.encod"; did you mean "base64.encode"?'],
+    ['base64.encode(jwt.sub, 1)', 'base64.encode() takes 1 argument, not 2'],
+    ['jwt.roles.with(jwt.sub, 1)', 'with is used as x.with(name, result)'],
+    ['jwt.sub.regexReplace("(", "")', 'invalid regular expression "("'],
+    ['math.least()', 'math.least() takes 1 or more arguments, not 0'],
     ['contains(jwt.sub, "a")', 'contains is called as x.contains(…), not as contains()'],
     ['jwt.sub.matches("(")', 'invalid regular expression "("'],
   ])('refuses %s', (source, message) => {
@@ -141,7 +150,9 @@ describe('values', () => {
     ['default(jwt.tenant, "none")', 'none'],
     ['default(llmRequest.model, "none")', 'none'],
     ['default(jwt.sub, "none")', 'u1'],
-    ['default(jwt.nothing, "none")', null],
+    ['default(jwt.nothing, "none")', 'none'],
+    ['coalesce(jwt.tenant, jwt.nothing, jwt.other)', null],
+    ['default(timestamp(3), "none")', '1970-01-01T00:00:03Z'],
     ['coalesce(jwt.tenant, jwt.nothing, jwt.sub)', 'u1'],
     ['coalesce(jwt.nothing)', null],
     ['" A😀b ".trim().lowerAscii().substring(1)', '😀b'],
@@ -305,7 +316,7 @@ describe('members of variables', () => {
     ['request.path.value == "x"', 'request.path has no members'],
     ['mcp.tool.nme == "x"', 'did you mean "mcp.tool.name"?'],
     ['mcp.prompt.arguments.x == 1', 'mcp.prompt has name, target'],
-    ['mcp.methodName == "x"', 'did you mean "mcp.method"?'],
+    ['mcp.name == "x"', 'did you mean "mcp.tool.name"?'],
     ['source.ip == "x"', 'did you mean "source.address"?'],
     ['llm.model == "x"', 'did you mean "llm.requestModel"?'],
     ['llm.totalTokens > 1', 'it is available only after the response'],
@@ -395,6 +406,9 @@ describe('request.body', () => {
     ['!has(jwt.sub) && size(request.body) == 0', '', true],
     ['string(request.body) == "\\ufeffa"', '\ufeffa', true],
     ['request.body', 'a', Buffer.from('a')],
+    ['default(json(request.body).a, "none")', '{"a":1}', 1],
+    ['default(json(request.body).b, "none")', '{"a":1}', 'none'],
+    ['default(string(request.body), "")', 'a', 'a'],
   ])('%s of %j is %j', (source, body, expected) => {
     expect(value(source, body)).toEqual(expected)
   })
@@ -402,8 +416,8 @@ describe('request.body', () => {
   it.each([
     ['string(request.body) == ""', Buffer.from([0xff])],
     ['request["bo" + "dy"] == b"a"', 'a'],
-    ['string(request.body) == ""', Buffer.alloc(4 * 1024 * 1024 + 1)],
-    ['string(request.body).matches("x")', 'a'.repeat(1024 * 1024 + 1)],
+    ['string(request.body) == ""', Buffer.alloc(16 * 1024 * 1024)],
+    ['string(request.body).matches("x")', 'a'.repeat(2 * 1024 * 1024)],
   ])('%s fails for an unsupported body', (source, body) => {
     expect(() => value(source, body)).toThrow(CelEvaluationError)
   })
@@ -435,8 +449,56 @@ describe('request.body', () => {
     },
   )
 
-  it.each(['request.body.model', 'request.bdy', 'default(request.body, b"")'])('%s is an issue', (source) => {
+  it.each(['request.body.model', 'request.bdy'])('%s is an issue', (source) => {
     expect(compileCel(source, withBody).kind).toBe('issue')
+  })
+})
+
+describe('derived variables', () => {
+  const known = new Set([
+    'proxy',
+    'backend',
+    'mcp',
+    'llm',
+    'llm.cost',
+    'llm.inputTokens',
+    'response',
+    'extauthz',
+  ])
+  const variables = {
+    route: { name: 'api', listener: 'web/public', traffic: 'llm' },
+    mcp: { method: 'tools/list' },
+    llm: { operation: 'chat', cost: 0.5 },
+    usage: { inputTokens: 7 },
+    llmRequest: {
+      temperature: 0.5,
+      messages: [
+        { role: 'system', content: 'Be brief' },
+        {
+          role: 'user',
+          content: [{ type: 'text', text: 'a' }, { type: 'image' }, { type: 'text', text: 'b' }],
+        },
+      ],
+    },
+    response: { code: 200, headers: { 'grpc-status': '5' } },
+    extAuthz: { user: 'ada' },
+  }
+
+  it.each<[string, unknown]>([
+    ['[proxy.gateway.name, proxy.listener.name, proxy.route.name]', ['web', 'public', 'api']],
+    ['[backend.type, backend.protocol]', ['ai', 'llm']],
+    ['mcp.methodName + mcp.method', 'tools/listtools/list'],
+    ['llm.cost.total == llm.cost && llm.inputTokens == 7', true],
+    ['llm.prompt.map(m, m.role + ": " + m.content)', ['system: Be brief', 'user: ab']],
+    ['llm.params.temperature', 0.5],
+    ['has(llm.params.seed)', false],
+    ['response.grpcStatus', 5],
+    ['response.headers["GRPC-Status"]', '5'],
+    ['extauthz.user', 'ada'],
+  ])('%s', (source, expected) => {
+    const compiled = compileCel(source, known)
+    if (compiled.kind === 'issue') throw new Error(compiled.message)
+    expect(compiled.program.evaluate(variables)).toEqual(expected)
   })
 })
 
@@ -449,4 +511,47 @@ describe('integers beyond 2^53', () => {
     expect(evaluate(source, { llmRequest: { seed: 9007199254740993n } })).toBe(true)
     expect(evaluate(source, { llmRequest: { seed: 9007199254740992n } })).toBe(false)
   })
+})
+
+describe('credentials', () => {
+  const facts = {
+    jwt: { sub: 'ann' },
+    token: new SecretText('t-1'),
+    apiKey: { id: 'a' },
+    key: new SecretText('k-1'),
+  }
+  const roots = new Set(['jwt', 'apiKey'])
+
+  function value(source: string): unknown {
+    const compiled = compileCel(source, roots)
+    if (compiled.kind === 'issue') throw new Error(compiled.message)
+    return compiled.program.evaluate(facts)
+  }
+
+  it('are revealed by unredacted() only', () => {
+    expect(value('"Bearer " + jwt.rawToken.unredacted()')).toBe('Bearer t-1')
+    expect(value('apiKey.key.unredacted()')).toBe('k-1')
+  })
+
+  it.each([
+    'jwt.rawToken',
+    '[jwt.rawToken]',
+    '{"a": apiKey.key}',
+    'toJson(jwt.rawToken)',
+    'toJson({"a": jwt, "b": jwt.rawToken})',
+    'variables()',
+    'toJson(variables())',
+    'jwt.merge({"x": jwt.rawToken})',
+  ])('are redacted in %s', (source) => {
+    const text = JSON.stringify(value(source))
+    expect(text).not.toMatch(/t-1|k-1/)
+    expect(text).toContain('<redacted>')
+  })
+
+  it.each(['string(jwt.rawToken)', 'jwt.rawToken + "x"', 'jwt.sub.unredacted()', '{}.unredacted()'])(
+    'fail in %s',
+    (source) => {
+      expect(() => value(source)).toThrow(CelEvaluationError)
+    },
+  )
 })

@@ -1,13 +1,14 @@
 import { createPatternCache } from '../lib/pattern.ts'
 import { countNodes, type LibraryTree, type Node, parseCel } from './ast.ts'
-import { checkNames, findDefaultCall } from './check-names.ts'
+import { checkNames, findGatewayCall } from './check-names.ts'
 import { compileClosures } from './closures/closures.ts'
 import type { StepBudget } from './closures/macros.ts'
-import { hasProperties, toPlain, type Variables } from './closures/values.ts'
+import { hasProperties, type Variables } from './closures/representation.ts'
+import { toPlain } from './closures/values.ts'
 import { compileDerivedVariables } from './derived-variables.ts'
-import { CelEvaluationError, Failure, UnsupportedByClosures } from './failure.ts'
+import { CelEvaluationError, Failure } from './failure.ts'
 import { compileWithLibrary } from './library.ts'
-import { referencesField } from './references.ts'
+import { callsVariables, referencesField } from './references.ts'
 import { resetWorkBudget } from './work-budget.ts'
 
 /** Compiled CEL expression. Evaluation is synchronous and retains no state between calls. */
@@ -17,7 +18,16 @@ export type CelProgram = {
   readonly roots: ReadonlySet<string>
   /** Whether the expression references `request.body`, which requires the body to be read first. */
   readonly readsBody: boolean
-  /** `closures`: compiled by the gateway; `library`: evaluated by @bufbuild/cel, about ten times slower. */
+  /** Whether the expression references `response.body`. */
+  readonly readsResponseBody: boolean
+  /** Whether the expression references `jwt.rawToken` or `apiKey.key`. */
+  readonly readsCredential: boolean
+  /**
+   * The result of `flatten()` or `flattenRecursive()`: log fields of its members, or of the members at every
+   * depth.
+   */
+  readonly flattens: 'members' | 'all' | undefined
+  /** `library`: evaluated by @bufbuild/cel, about ten times slower; for protobuf messages only. */
   readonly engine: 'closures' | 'library'
   /**
    * Evaluates to plain JavaScript values: an int is a number if that is exact, else a bigint; a timestamp or
@@ -46,12 +56,12 @@ export function compileCel(
   if (parsed.kind === 'issue') return issueAt(source, parsed)
   const checked = checkNames(parsed.node, roots)
   if (checked.issue !== undefined) return issueAt(source, checked.issue)
-  const program = createProgram(source, checked.roots, parsed)
-  const fallback = program.engine === 'library' ? findDefaultCall(parsed.node) : undefined
-  if (fallback === undefined) return { kind: 'program', program }
-  const message =
-    'default() and coalesce() do not combine with bytes, unsigned ints, types, timestamps or durations'
-  return issueAt(source, { message, offset: fallback.offset })
+  const known = callsVariables(parsed.node) ? roots : checked.roots
+  const program = createProgram(source, { roots: checked.roots, known }, parsed)
+  const call = program.engine === 'library' ? findGatewayCall(parsed.node) : undefined
+  if (call === undefined) return { kind: 'program', program }
+  const message = `${call.name} does not combine with protobuf messages`
+  return issueAt(source, { message, offset: call.node.offset })
 }
 
 /** Evaluates a rule. Throws CelEvaluationError if evaluation fails or the result is not a boolean. */
@@ -63,24 +73,49 @@ export function evaluateBoolean(program: CelProgram, variables: object): boolean
   )
 }
 
+export type CelResult =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly error: CelEvaluationError }
+
+/** Evaluates an expression, and converts its value; a failure of both is a result. */
+export function tryEvaluate(
+  program: CelProgram,
+  variables: object,
+  convert?: (value: unknown) => unknown,
+): CelResult {
+  try {
+    const value = program.evaluate(variables)
+    return { kind: 'value', value: convert === undefined ? value : convert(value) }
+  } catch (error) {
+    if (error instanceof CelEvaluationError) return { kind: 'failed', error }
+    throw error
+  }
+}
+
+/** Variables of an expression; `known` also has dotted names if it reads all of them by `variables()`. */
+type Names = { readonly roots: ReadonlySet<string>; readonly known: ReadonlySet<string> }
+
 function createProgram(
   source: string,
-  roots: ReadonlySet<string>,
+  { roots, known }: Names,
   { node, library }: { node: Node; library: LibraryTree },
 ): CelProgram {
   const budget: StepBudget = { left: maxSteps, libraryStepWork: costOfLibraryNode * countNodes(node) }
-  const readsBody = roots.has('request') && referencesField(node, 'request', 'body')
-  // The closures do not support bytes.
-  const closures = readsBody
-    ? undefined
-    : compileClosures(node, { roots, locals: [], budget, patterns: createPatternCache(64) })
-  const viaLibrary = () => compileWithLibrary(library, roots, budget)
-  const run = closures === undefined ? viaLibrary() : withLibraryFallback(closures, viaLibrary)
+  const reads = (root: string) =>
+    known.has(`${root}.body`) || (roots.has(root) && referencesField(node, root, 'body'))
+  const closures = compileClosures(node, { roots, locals: [], budget, patterns: createPatternCache(64) })
+  const run = closures === undefined ? compileWithLibrary(library, roots, budget) : withPlainResult(closures)
   const derive = compileDerivedVariables(node, roots)
   return {
     source,
     roots,
-    readsBody,
+    readsBody: reads('request'),
+    readsResponseBody: reads('response'),
+    readsCredential:
+      callsVariables(node) ||
+      referencesField(node, 'jwt', 'rawToken') ||
+      referencesField(node, 'apiKey', 'key'),
+    flattens: flatteningOf(node),
     engine: closures === undefined ? 'library' : 'closures',
     evaluate(variables) {
       if (!hasProperties(variables)) throw new CelEvaluationError('variables must be an object')
@@ -95,21 +130,15 @@ function createProgram(
   }
 }
 
-function withLibraryFallback(
-  closures: (variables: Variables) => unknown,
-  compileForLibrary: () => (variables: Variables) => unknown,
-): (variables: Variables) => unknown {
-  let viaLibrary: ((variables: Variables) => unknown) | undefined
+function flatteningOf(node: Node): CelProgram['flattens'] {
+  if (node.kind !== 'call' || node.target !== undefined) return undefined
+  if (node.name === 'flatten') return 'members'
+  return node.name === 'flattenRecursive' || node.name === 'flatten_recursive' ? 'all' : undefined
+}
+
+function withPlainResult(closures: (variables: Variables) => unknown): (variables: Variables) => unknown {
   return (variables) => {
-    let value: unknown
-    try {
-      value = closures(variables)
-    } catch (error) {
-      if (!(error instanceof UnsupportedByClosures)) throw error
-      // Dates and bytes are rare in variables, so the library's plan is compiled at the first one.
-      viaLibrary ??= compileForLibrary()
-      return viaLibrary(variables)
-    }
+    const value = closures(variables)
     if (typeof value !== 'object') return value
     if (value instanceof Failure) throw new CelEvaluationError(value.message)
     return toPlain(value)

@@ -1,7 +1,8 @@
 import { nearest } from '../lib/nearest.ts'
 import { compilePattern } from '../lib/pattern.ts'
 import { childrenOf, type Node } from './ast.ts'
-import { type CallNode, isDefaultCall } from './closures/closures.ts'
+import { type CallNode, gatewayFunctionOf, isDefaultCall, qualifiedName } from './closures/closures.ts'
+import { gatewayFunctions } from './functions/functions.ts'
 import { type FunctionForm, libraryFunctions } from './library.ts'
 import { type Members, memberOf, membersOf } from './members.ts'
 
@@ -18,8 +19,9 @@ export function callableNames(): CallableName[] {
     if (!/^[a-zA-Z]/.test(name)) continue
     const usages = found.get(name) ?? new Set()
     found.set(name, usages)
-    for (const { isMethod, arity } of forms) {
-      const values = Array.from({ length: arity }, (_, index) => `a${index + 1}`).join(', ')
+    for (const { isMethod, arity, isVariadic } of forms) {
+      const names = Array.from({ length: arity }, (_, index) => `a${index + 1}`)
+      const values = [...names, ...(isVariadic === true ? ['…'] : [])].join(', ')
       usages.add(isMethod ? `x.${name}(${values})` : `${name}(${values})`)
     }
   }
@@ -28,7 +30,27 @@ export function callableNames(): CallableName[] {
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-const functions = Map.groupBy(libraryFunctions(), (form) => form.name)
+type Form = FunctionForm & { readonly isVariadic?: boolean | undefined }
+
+const functions: ReadonlyMap<string, readonly Form[]> = Map.groupBy<string, Form>(
+  [
+    ...libraryFunctions(),
+    ...gatewayFunctions.map(({ name, isMethod, arity, isVariadic }) => ({
+      name,
+      isMethod,
+      arity: isMethod ? arity - 1 : arity,
+      isVariadic,
+    })),
+    { name: 'variables', isMethod: false, arity: 0 },
+    { name: 'regexReplace', isMethod: true, arity: 2 },
+  ],
+  (form) => form.name,
+)
+
+/** Namespaces of functions: `base64`. */
+const namespaces: ReadonlySet<string> = new Set(
+  [...functions.keys()].filter((name) => name.includes('.')).map((name) => name.slice(0, name.indexOf('.'))),
+)
 
 /** Type names, which expressions use as values: `type(x) == int`. */
 const typeNames: ReadonlySet<string> = new Set([
@@ -52,13 +74,26 @@ export function checkNames(
 
 type Names = { known: ReadonlySet<string>; roots: Set<string>; locals: readonly string[] }
 
-/** Finds the first `default()` or `coalesce()` of an expression. The library cannot evaluate them. */
-export function findDefaultCall(node: Node): Node | undefined {
-  if (isDefaultCall(node)) return node
-  return childrenOf(node)
-    .map(findDefaultCall)
-    .find((found) => found !== undefined)
+/** Finds the first call or macro of an expression that the library does not have. */
+export function findGatewayCall(node: Node): { node: Node; name: string } | undefined {
+  if (node.kind === 'macro' && gatewayMacros.has(node.macro)) return { node, name: `${node.macro}()` }
+  if (node.kind === 'apply') return { node, name: `${node.name}()` }
+  if (node.kind === 'call') {
+    const isGateway =
+      isDefaultCall(node) ||
+      node.name === 'variables' ||
+      node.name === 'regexReplace' ||
+      gatewayFunctionOf(node, () => false) !== undefined
+    if (isGateway) return { node, name: `${qualifiedName(node, () => node.target === undefined)}()` }
+  }
+  for (const child of childrenOf(node)) {
+    const found = findGatewayCall(child)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
+
+const gatewayMacros: ReadonlySet<string> = new Set(['filterKeys', 'mapValues', 'with'])
 
 function visit(node: Node, names: Names): NameIssue | undefined {
   switch (node.kind) {
@@ -80,6 +115,8 @@ function visit(node: Node, names: Names): NameIssue | undefined {
       )
     case 'foreign':
       return firstIssue(node.parts, names)
+    case 'apply':
+      return firstIssue(node.args, names) ?? checkApply(node, names)
     case 'macro': {
       const inner = { ...names, locals: [...names.locals, node.variable] }
       const parts = [node.test, node.step].filter((part) => part !== undefined)
@@ -88,6 +125,15 @@ function visit(node: Node, names: Names): NameIssue | undefined {
     default:
       return firstIssue(childrenOf(node), names)
   }
+}
+
+/** Checks the body of a custom function with the variables of the expression that calls it. */
+function checkApply(
+  { name, parameters, body, offset }: Extract<Node, { kind: 'apply' }>,
+  names: Names,
+): NameIssue | undefined {
+  const issue = visit(body, { ...names, locals: parameters })
+  return issue && { message: `in function ${name}: ${issue.message}`, offset }
 }
 
 function firstIssue(nodes: readonly Node[], names: Names): NameIssue | undefined {
@@ -155,14 +201,23 @@ function innerScope(place: MemberScope | undefined, field: string): MemberScope 
 
 function checkCall(node: CallNode, names: Names): NameIssue | undefined {
   const isOperator = !/^[a-zA-Z]/.test(node.name)
-  const isQualified = node.target !== undefined && functions.has(`${pathOf(node.target)}.${node.name}`)
+  const isVariable = (name: string) => names.locals.includes(name) || names.known.has(name)
+  const qualified = qualifiedName(node, isVariable)
+  const isQualified =
+    qualified !== node.name && (functions.has(qualified) || namespaces.has(qualified.split('.', 1)[0] ?? ''))
   const target = node.target === undefined || isQualified ? [] : [node.target]
-  const issue = isOperator || isQualified ? undefined : checkForm(node)
+  if (node.name === 'variables' && node.target === undefined)
+    for (const name of names.known) if (!name.includes('.')) names.roots.add(name)
+  const call = { name: isQualified ? qualified : node.name, isMethod: target.length > 0 }
+  const issue = isOperator ? undefined : checkForm(node, call)
   return issue ?? firstIssue([...target, ...node.args], names)
 }
 
-function checkForm(node: CallNode): NameIssue | undefined {
-  const { name, target, args, offset } = node
+function checkForm(
+  node: CallNode,
+  { name, isMethod }: { name: string; isMethod: boolean },
+): NameIssue | undefined {
+  const { args, offset } = node
   if (isDefaultCall(node)) {
     if (args.length === 2 || (name === 'coalesce' && args.length > 0)) return undefined
     return {
@@ -172,7 +227,6 @@ function checkForm(node: CallNode): NameIssue | undefined {
   }
   const forms = functions.get(name)
   if (forms === undefined) return { message: unknownFunction(name), offset }
-  const isMethod = target !== undefined
   const fitting = forms.filter((form) => form.isMethod === isMethod)
   const call = isMethod ? `.${name}()` : `${name}()`
   if (fitting.length === 0) {
@@ -181,13 +235,20 @@ function checkForm(node: CallNode): NameIssue | undefined {
       offset,
     }
   }
-  if (!fitting.some((form) => form.arity === args.length)) {
+  if (!fitting.some((form) => accepts(form, args.length))) {
     return { message: `${call} takes ${arities(fitting)}, not ${args.length}`, offset }
   }
-  return name === 'matches' ? checkPattern(args[0]) : undefined
+  if (name === 'matches') return checkPattern(isMethod ? args[0] : args[1])
+  return name === 'regexReplace' ? checkPattern(args[0]) : undefined
 }
 
-function arities(forms: readonly FunctionForm[]): string {
+function accepts({ arity, isVariadic }: Form, count: number): boolean {
+  return count === arity || (isVariadic === true && count > arity)
+}
+
+function arities(forms: readonly Form[]): string {
+  const variadic = forms.find(({ isVariadic }) => isVariadic === true)
+  if (variadic !== undefined) return `${variadic.arity} or more arguments`
   const counts = [...new Set(forms.map((form) => form.arity))]
   return `${counts.join(' or ')} ${counts.at(-1) === 1 ? 'argument' : 'arguments'}`
 }
@@ -220,9 +281,7 @@ const macroUsage: ReadonlyMap<string, string> = new Map([
   ['exists_one', 'list.exists_one(x, test)'],
   ['filter', 'list.filter(x, test)'],
   ['map', 'list.map(x, value) or list.map(x, test, value)'],
+  ['filterKeys', 'map.filterKeys(key, test)'],
+  ['mapValues', 'map.mapValues(value, result)'],
+  ['with', 'x.with(name, result)'],
 ])
-
-function pathOf(node: Node): string {
-  if (node.kind === 'identifier') return node.name
-  return node.kind === 'select' ? `${pathOf(node.operand)}.${node.field}` : ''
-}

@@ -16,7 +16,7 @@ import {
 } from '@bufbuild/cel-spec/testdata/tests.js'
 import { describe, expect, it } from 'vitest'
 import { compileCel } from './cel.ts'
-import { hasProperties } from './closures/values.ts'
+import { hasProperties } from './closures/representation.ts'
 
 type Test = IncrementalTest['original']
 type Outcome = { kind: 'value'; value: unknown } | { kind: 'error' }

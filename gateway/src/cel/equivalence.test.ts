@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseCel } from './ast.ts'
 import { compileCel } from './cel.ts'
-import { hasProperties } from './closures/values.ts'
+import { hasProperties } from './closures/representation.ts'
 import { compileWithLibrary } from './library.ts'
 
 // Closures and library must return equal results, errors included, for every expression of the closures.

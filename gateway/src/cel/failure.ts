@@ -33,11 +33,3 @@ export function describeFailure({ message, cause }: CelEvaluationError, source: 
   // Messages of the library may contain values.
   return cause === undefined ? message : 'evaluation failed'
 }
-
-/** Thrown for a value that only the library supports (bytes, a date). */
-export class UnsupportedByClosures extends Error {
-  constructor() {
-    super('value needs the library')
-    this.name = 'OutsideClosures'
-  }
-}

@@ -40,6 +40,12 @@ export function referencesVariable(source: string, root: string): boolean {
   return node !== undefined && namesRoot(node, root)
 }
 
+/** Whether an expression calls `variables()`, which references every variable. */
+export function callsVariables(node: Node): boolean {
+  if (node.kind === 'call' && node.name === 'variables' && node.target === undefined) return true
+  return childrenOf(node).some(callsVariables)
+}
+
 function namesRoot(node: Node, root: string): boolean {
   return isRoot(node, root) || childrenOf(node).some((part) => namesRoot(part, root))
 }

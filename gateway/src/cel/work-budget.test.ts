@@ -50,6 +50,18 @@ describe('work budget of an evaluation', () => {
     )
   })
 
+  it('includes keys of maps that an expression creates', () => {
+    const entries = Array.from({ length: 1_000 }, (_, key) => `"${key}": 1`).join()
+    const workOf = (source: string) => {
+      evaluate(source, {})
+      return workSpent()
+    }
+    const map = `[{${entries}}]`
+    expect(
+      workOf(`${map}.exists(m, m.exists(key, true))`) - workOf(`${map}.exists(m, m.size() > 0)`),
+    ).toBeGreaterThan(9_999)
+  })
+
   it('resets for each evaluation', () => {
     const text = 'a'.repeat(4 * mebibyte)
     const variables = { text, other: '' }
@@ -65,6 +77,23 @@ describe('work budget of an evaluation', () => {
     expect(() => withSharedWorkBudget(both)).toThrow(beyond)
     expect(isWorkBudgetExceeded()).toBe(true)
     expect(evaluate('text.contains("b")', variables)).toBe(false)
+  })
+})
+
+describe('a shared work budget', () => {
+  const search = () => evaluate('text.contains("b")', { text: 'a'.repeat(4 * mebibyte) })
+
+  it('applies to nested shared budgets and to evaluations after them', () => {
+    expect(() => withSharedWorkBudget(() => [withSharedWorkBudget(search), search()])).toThrow(beyond)
+    expect(() => withSharedWorkBudget(() => [search(), withSharedWorkBudget(search)])).toThrow(beyond)
+  })
+
+  it('retains its rest after a nested budget of fewer units is exhausted', () => {
+    const results = withSharedWorkBudget(() => {
+      expect(() => withSharedWorkBudget(search, 1_000)).toThrow(beyond)
+      return search()
+    })
+    expect(results).toBe(false)
   })
 })
 

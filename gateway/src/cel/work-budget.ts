@@ -34,13 +34,27 @@ export function isWorkBudgetExceeded(): boolean {
   return left < 0
 }
 
-/** Runs evaluations under the budget of one, or a smaller one of `units`. */
+/**
+ * Runs evaluations under the budget of one, or a smaller one of `units`. A call within another one has what
+ * is left of the outer budget, at most `units`.
+ */
 export function withSharedWorkBudget<T>(evaluate: () => T, units: number = workLimit): T {
+  if (shared) return withPartOfBudget(evaluate, units)
   left = units
   shared = true
   try {
     return evaluate()
   } finally {
     shared = false
+  }
+}
+
+function withPartOfBudget<T>(evaluate: () => T, units: number): T {
+  const reserved = Math.max(0, left - units)
+  left -= reserved
+  try {
+    return evaluate()
+  } finally {
+    if (reserved > 0) left = Math.max(0, left) + reserved
   }
 }

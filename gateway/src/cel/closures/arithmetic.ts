@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer'
 import { Failure } from '../failure.ts'
 import { spendWork } from '../work-budget.ts'
-import { doubleOf, doubleValue, intOf, isInt, maxInt, minInt, noOverload } from './values.ts'
+import { doubleOf, doubleValue, intOf, isInt, maxInt, minInt } from './representation.ts'
+import { viaLibrary } from './values.ts'
 
 /** `+` of ints, doubles, strings and lists. */
 export function add(left: unknown, right: unknown): unknown {
@@ -11,6 +13,10 @@ export function add(left: unknown, right: unknown): unknown {
   if (isInt(left) && isInt(right)) {
     const sum = Number(left) + Number(right)
     return isExact(left, right, sum) ? sum : checkedInt(BigInt(left) + BigInt(right))
+  }
+  if (left instanceof Uint8Array && right instanceof Uint8Array) {
+    spendWork((left.byteLength + right.byteLength) / 2)
+    return Buffer.concat([left, right])
   }
   if (Array.isArray(left) && Array.isArray(right)) {
     spendWork((left.length + right.length) * 20)
@@ -44,14 +50,14 @@ export function divide(left: unknown, right: unknown): unknown {
 }
 
 export function remainder(left: unknown, right: unknown): unknown {
-  if (!isInt(left) || !isInt(right)) return noOverload('%', left, right)
+  if (!isInt(left) || !isInt(right)) return viaLibrary('%', left, right)
   return isZero(right) ? new Failure('modulus by zero') : checkedInt(BigInt(left) % BigInt(right))
 }
 
 export function negate(value: unknown): unknown {
   if (isInt(value)) return checkedInt(-BigInt(value))
   const double = doubleValue(value)
-  return double === undefined ? noOverload('-', value) : doubleOf(-double)
+  return double === undefined ? viaLibrary('-', value) : doubleOf(-double)
 }
 
 /** `int()`. Fractions are truncated. */
@@ -60,7 +66,7 @@ export function toInt(value: unknown): unknown {
   if (typeof value === 'string')
     return parseInt64(value) ?? new Failure('int() of a string that is not an integer')
   const double = doubleValue(value)
-  if (double === undefined) return noOverload('int', value)
+  if (double === undefined) return viaLibrary('int', value)
   const inRange = double > -(2 ** 63) && double < 2 ** 63
   return inRange ? intOf(BigInt(Math.trunc(double))) : new Failure('int overflow')
 }
@@ -73,21 +79,37 @@ export function toDouble(value: unknown): unknown {
     const parsed = parseDouble(value)
     return parsed === undefined ? new Failure('double() of a string that is not a number') : doubleOf(parsed)
   }
-  return doubleValue(value) === undefined ? noOverload('double', value) : value
+  return doubleValue(value) === undefined ? viaLibrary('double', value) : value
 }
 
 /** `string()`. */
 export function toText(value: unknown): unknown {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean' || isInt(value)) return String(value)
+  if (value instanceof Uint8Array) return textOfBytes(value)
   const double = doubleValue(value)
-  return double === undefined ? noOverload('string', value) : String(double)
+  return double === undefined ? viaLibrary('string', value) : String(double)
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function textOfBytes(bytes: Uint8Array): unknown {
+  spendWork(bytes.byteLength * 2)
+  return isUtf8(bytes) ? utf8.decode(bytes) : new Failure('string() of bytes that are not UTF-8')
+}
+
+/** `bytes()`. */
+export function toBytes(value: unknown): unknown {
+  if (value instanceof Uint8Array) return value
+  if (typeof value !== 'string') return viaLibrary('bytes', value)
+  spendWork(value.length * 4)
+  return Buffer.from(value)
 }
 
 /** `bool()`. */
 export function toBool(value: unknown): unknown {
   if (typeof value === 'boolean') return value
-  if (typeof value !== 'string') return noOverload('bool', value)
+  if (typeof value !== 'string') return viaLibrary('bool', value)
   return booleans.get(value) ?? new Failure('bool() of a string that is neither true nor false')
 }
 
@@ -119,7 +141,7 @@ const specialDoubles = new Map([
 function onDoubles(operator: '+' | '-' | '*' | '/', left: unknown, right: unknown): unknown {
   const a = doubleValue(left)
   const b = doubleValue(right)
-  if (a === undefined || b === undefined) return noOverload(operator, left, right)
+  if (a === undefined || b === undefined) return viaLibrary(operator, left, right)
   switch (operator) {
     case '+':
       return doubleOf(a + b)

@@ -46,6 +46,10 @@ export const ipMethods: readonly StringMethod[] = [
     isLinkLocalMulticast: ['224.0.0.0/24', 'ff02::/16'],
     isPrivate: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
   }).map(([name, ranges]) => inRanges(name, ranges)),
+  outsideRanges('isGlobalUnicast', [
+    ...['0.0.0.0/32', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '255.255.255.255/32'],
+    ...['::/128', '::1/128', 'fe80::/10', 'ff00::/8'],
+  ]),
 ]
 
 function ofText(name: string, read: (text: string) => unknown): (value: unknown) => unknown {
@@ -54,6 +58,13 @@ function ofText(name: string, read: (text: string) => unknown): (value: unknown)
 
 function readIp(text: string): unknown {
   return withBytes(text, textOfAddress)
+}
+
+function outsideRanges(name: string, ranges: readonly string[]): StringMethod {
+  const parsed = ranges.flatMap((range) => parseCidr(range) ?? [])
+  return stringMethod(name, [], (text) =>
+    withBytes(text, (bytes) => !parsed.some((range) => contains(range, bytes))),
+  )
 }
 
 function inRanges(name: string, ranges: readonly string[]): StringMethod {

@@ -1,7 +1,8 @@
 import type { Macro } from '../ast.ts'
 import { CelEvaluationError, Failure } from '../failure.ts'
 import { spendWork } from '../work-budget.ts'
-import { type Evaluate, isMap, load, mapKeys, noOverload, type Variables } from './values.ts'
+import type { Evaluate, Variables } from './representation.ts'
+import { isMap, load, mapEntries, mapKeys, noOverload } from './values.ts'
 
 /** Variable of a macro. Evaluation is synchronous, so one slot per macro of an expression suffices. */
 export type Local = { readonly name: string; value: unknown }
@@ -25,10 +26,11 @@ type Loop = {
   readonly cost: number
 }
 
-/** Compiles `all`, `exists`, `exists_one`, `filter` or `map`. */
+/** Compiles a macro: a loop, or `with`. */
 export function compileLoop(macro: Macro, loop: Loop): Evaluate {
   const { range, local, budget, cost } = loop
-  const run = compileRun(macro, loop)
+  if (macro === 'with') return compileWith(loop)
+  const run = macro === 'filterKeys' || macro === 'mapValues' ? undefined : compileRun(macro, loop)
   const enter = (item: unknown) => {
     budget.left -= 1
     if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
@@ -36,10 +38,11 @@ export function compileLoop(macro: Macro, loop: Loop): Evaluate {
     local.value = load(item)
   }
   return (variables) => {
-    const items = itemsOf(range(variables), macro)
+    const value = range(variables)
+    const items = itemsOf(value, macro)
     if (items instanceof Failure) return items
     try {
-      return run(items, variables, enter)
+      return run === undefined ? mapOf(value, loop, { variables, enter }) : run(items, variables, enter)
     } finally {
       // The compiled expression outlives the request and must not retain its data.
       local.value = undefined
@@ -47,9 +50,45 @@ export function compileLoop(macro: Macro, loop: Loop): Evaluate {
   }
 }
 
+/** `value.with(name, result)`: the result with a name for a value. */
+function compileWith({ range, step, local }: Loop): Evaluate {
+  return (variables) => {
+    const value = range(variables)
+    if (value instanceof Failure) return value
+    const outer = local.value
+    local.value = value
+    try {
+      return step?.(variables)
+    } finally {
+      local.value = outer
+    }
+  }
+}
+
+type Turn = { variables: Variables; enter: (item: unknown) => void }
+
+/** `filterKeys` and `mapValues`: a map of the entries that pass, or of new values. */
+function mapOf(map: unknown, { test, step }: Loop, { variables, enter }: Turn): unknown {
+  if (!isMap(map)) return noOverload(step === undefined ? 'filterKeys' : 'mapValues', map)
+  const result = new Map<unknown, unknown>()
+  for (const [key, member] of mapEntries(map)) {
+    enter(step === undefined ? key : member)
+    const accepted = test === undefined || test(variables)
+    if (typeof accepted !== 'boolean') return noOverload('a test', accepted)
+    if (!accepted) continue
+    const value = step === undefined ? member : step(variables)
+    if (value instanceof Failure) return value
+    result.set(key, value)
+  }
+  return result
+}
+
 type Run = (items: readonly unknown[], variables: Variables, enter: (item: unknown) => void) => unknown
 
-function compileRun(macro: Macro, { test = always, step, local }: Loop): Run {
+function compileRun(
+  macro: Exclude<Macro, 'filterKeys' | 'mapValues' | 'with'>,
+  { test = always, step, local }: Loop,
+): Run {
   const collect = step ?? (() => local.value)
   switch (macro) {
     case 'all':

@@ -9,15 +9,17 @@ import {
   remainder,
   subtract,
   toBool,
+  toBytes,
   toDouble,
   toInt,
   toText,
 } from './arithmetic.ts'
 import { ipFunctions } from './ip-functions.ts'
 import type { StepBudget } from './macros.ts'
+import { costOfPatternText } from './regex-replace.ts'
+import type { Evaluate } from './representation.ts'
 import {
   compare,
-  type Evaluate,
   element,
   equals,
   hasKey,
@@ -26,6 +28,7 @@ import {
   mapKey,
   noOverload,
   sizeOf,
+  viaLibrary,
 } from './values.ts'
 
 /** Compiles an operator or function of one value; undefined if only the library supports it. */
@@ -47,6 +50,7 @@ const unary: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
   ['double', toDouble],
   ['string', toText],
   ['bool', toBool],
+  ['bytes', toBytes],
   ['dyn', (value) => value],
   ...ipFunctions,
 ])
@@ -136,11 +140,12 @@ function compileEquals(left: Evaluate, right: Evaluate, constant: unknown): Eval
 function compileComparison(name: string, left: Evaluate, right: Evaluate): Evaluate | undefined {
   const decide = comparisons.get(name)
   if (decide === undefined) return undefined
+  const symbol = name.replaceAll('_', '')
   return (variables) => {
     const a = left(variables)
     const b = right(variables)
     const order = compare(a, b)
-    return order === undefined ? noOverload(name.replaceAll('_', ''), a, b) : decide(order)
+    return order === undefined ? viaLibrary(symbol, a, b) : decide(order)
   }
 }
 
@@ -227,11 +232,6 @@ const textTests: ReadonlyMap<string, (text: string, part: string) => boolean> = 
   ['startsWith', (text, part) => text.startsWith(part)],
   ['endsWith', (text, part) => text.endsWith(part)],
 ])
-
-/**
- * Work units of compiling a pattern of a request, per character; patterns over 4,096 characters are refused.
- */
-const costOfPatternText = 1_000
 
 function compileMatches(text: Evaluate, part: Evaluate, { constant, patterns }: BinaryContext): Evaluate {
   const pattern = typeof constant === 'string' ? compilePattern(constant) : undefined

@@ -1,6 +1,7 @@
 import { Failure } from '../failure.ts'
 import { spendWork } from '../work-budget.ts'
-import { isInt, noOverload } from './values.ts'
+import { isInt } from './representation.ts'
+import { noOverload } from './values.ts'
 
 /** Method of strings, or of lists of strings, in both engines. */
 export type StringMethod = {

@@ -1,39 +1,17 @@
-import { Failure, UnsupportedByClosures } from '../failure.ts'
+import { Failure } from '../failure.ts'
+import { SecretText } from '../secret-text.ts'
 import { spendWork } from '../work-budget.ts'
-
-/*
- * Values inside compiled closures:
- *   string, bool, null   themselves
- *   int                  a safe integer as number, any other as bigint
- *   double               a number that is not an integer; otherwise an IntegralDouble
- *   list                 an array of unconverted elements: every read goes through `load`
- *   map                  a plain object from a variable, or a Map from a literal
- */
-
-/**
- * Double with an integral value: 1.0. JSON does not distinguish it from an int, so only literals below 2^63
- * need it.
- */
-class IntegralDouble {
-  readonly value: number
-
-  constructor(value: number) {
-    this.value = value
-  }
-}
-
-export const minInt = -(2n ** 63n)
-export const maxInt = 2n ** 63n - 1n
-
-export type Variables = Readonly<Record<string, unknown>>
-
-/** Compiled part of an expression. Returns a value or a Failure. */
-export type Evaluate = (variables: Variables) => unknown
-
-/** Whether a value is an object. */
-export function hasProperties(value: unknown): value is Variables {
-  return typeof value === 'object' && value !== null
-}
+import { callLibrary, equalsInLibrary, plainOfLibrary, timestampValue, valueOfUint } from './library-value.ts'
+import {
+  doubleValue,
+  hasProperties,
+  IntegralDouble,
+  intOf,
+  isInt,
+  LibraryValue,
+  maxInt,
+  minInt,
+} from './representation.ts'
 
 /**
  * Converts a value of a variable to the representation above. Integral JSON numbers are ints; CEL leaves this
@@ -60,28 +38,10 @@ function loadLargeNumber(value: number): unknown {
 }
 
 function loadObject(value: object): unknown {
-  if (value instanceof Date || ArrayBuffer.isView(value)) throw new UnsupportedByClosures()
-  return value
-}
-
-/** Converts an int to its canonical representation, so that equal ints are `===`. */
-export function intOf(value: bigint): number | bigint {
-  const number = Number(value)
-  return Number.isSafeInteger(number) ? number : value
-}
-
-export function doubleOf(value: number): unknown {
-  return Number.isInteger(value) ? new IntegralDouble(value) : value
-}
-
-export function isInt(value: unknown): value is number | bigint {
-  return typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
-}
-
-/** Number of a double; undefined for any other value. */
-export function doubleValue(value: unknown): number | undefined {
-  if (value instanceof IntegralDouble) return value.value
-  return typeof value === 'number' && !Number.isInteger(value) ? value : undefined
+  if (value instanceof Date) return timestampValue(value)
+  return ArrayBuffer.isView(value) && !(value instanceof Uint8Array)
+    ? new Failure('unsupported value: binary data')
+    : value
 }
 
 export function isMap(value: unknown): value is object {
@@ -90,6 +50,8 @@ export function isMap(value: unknown): value is object {
     value !== null &&
     !Array.isArray(value) &&
     !(value instanceof IntegralDouble) &&
+    !(value instanceof Uint8Array) &&
+    !(value instanceof LibraryValue) &&
     !(value instanceof Failure)
   )
 }
@@ -99,13 +61,19 @@ export function isMap(value: unknown): value is object {
  */
 export function property(target: unknown, field: string, missing: Failure): unknown {
   if (!hasProperties(target)) return missing
-  if (target instanceof Failure) return target
-  if (Array.isArray(target) || target instanceof IntegralDouble) return missing
-  if (target instanceof Map) return target.has(field) ? target.get(field) : missing
+  // The usual case, before the checks of five classes.
+  if (Object.getPrototypeOf(target) !== Object.prototype) {
+    if (target instanceof Failure) return target
+    if (!isMap(target)) return missing
+    if (target instanceof Map) return target.has(field) ? target.get(field) : missing
+  }
   if (!Object.hasOwn(target, field)) return missing
   const value = target[field]
   return value === undefined ? missing : load(value)
 }
+
+/** Replaced by a Failure with the key, which is created only if the key is missing. */
+const absent = new Failure('no such key')
 
 /** `target[key]`. */
 export function element(target: unknown, key: unknown): unknown {
@@ -113,7 +81,8 @@ export function element(target: unknown, key: unknown): unknown {
   if (key instanceof Failure) return new Failure(key.message)
   if (typeof key === 'string') {
     if (key.length > longText) spendWork(key.length * 2)
-    return property(target, key, new Failure(`no such key: ${key}`))
+    const found = property(target, key, absent)
+    return found === absent ? new Failure(`no such key: ${key}`) : found
   }
   if (Array.isArray(target)) return listElement(target, key)
   if (target instanceof Map) {
@@ -124,7 +93,7 @@ export function element(target: unknown, key: unknown): unknown {
 }
 
 function listElement(list: readonly unknown[], key: unknown): unknown {
-  const index = key instanceof IntegralDouble ? key.value : key
+  const index = key instanceof IntegralDouble ? key.value : (valueOfUint(key) ?? key)
   if (typeof index !== 'number' && typeof index !== 'bigint') return new Failure('list index must be an int')
   const value = list[Number(index)]
   if (value !== undefined) return load(value)
@@ -141,17 +110,38 @@ export function mapKey(key: unknown): string | boolean | number | bigint | undef
     case 'number':
       return Number.isInteger(key) ? key : undefined
     default:
-      return key instanceof IntegralDouble && Number.isSafeInteger(key.value) ? key.value + 0 : undefined
+      return objectKey(key)
   }
 }
 
+function objectKey(key: unknown): number | bigint | undefined {
+  const uint = valueOfUint(key)
+  if (uint !== undefined) return intOf(uint)
+  return key instanceof IntegralDouble && Number.isSafeInteger(key.value) ? key.value + 0 : undefined
+}
+
+/** Work units of a key of a map that an expression creates. */
+const costOfMapKey = 10
+
 /** Keys of a map; properties with the value undefined are excluded. */
 export function mapKeys(map: object): unknown[] {
-  if (map instanceof Map) return [...map.keys()]
+  if (map instanceof Map) {
+    spendWork(map.size * costOfMapKey)
+    return [...map.keys()]
+  }
   if (!hasProperties(map)) return []
   const keys = Object.keys(map)
   spendWork(keys.length * 50)
   return keys.filter((key) => map[key] !== undefined)
+}
+
+/** Entries of a map with loaded values; properties with the value undefined are excluded. */
+export function mapEntries(map: object): [unknown, unknown][] {
+  if (map instanceof Map) {
+    spendWork(map.size * costOfMapKey)
+    return [...map]
+  }
+  return mapKeys(map).map((key) => [key, load(hasProperties(map) ? map[String(key)] : undefined)])
 }
 
 export function hasKey(map: object, key: unknown): boolean {
@@ -180,6 +170,8 @@ export function equals(left: unknown, right: unknown): boolean {
   // Ordering, unlike `===`, compares a bigint with a number exactly; NaN is unequal to itself.
   if (isNumeric(a) && isNumeric(b)) return a <= b && a >= b
   if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b)
+  if (a instanceof LibraryValue || b instanceof LibraryValue) return equalsInLibrary(left, right)
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && compareBytes(a, b) === 0
   return isMap(a) && isMap(b) && equalMaps(a, b)
 }
 
@@ -213,9 +205,15 @@ export function compare(left: unknown, right: unknown): number | undefined {
     return typeof right === 'boolean' ? Number(left) - Number(right) : undefined
   }
   if (isInt(left) && isInt(right)) return order(left, right)
+  if (left instanceof Uint8Array) return right instanceof Uint8Array ? compareBytes(left, right) : undefined
   const a = isInt(left) ? Number(left) : doubleValue(left)
   const b = isInt(right) ? Number(right) : doubleValue(right)
   return a === undefined || b === undefined ? undefined : order(a, b)
+}
+
+function compareBytes(left: Uint8Array, right: Uint8Array): number {
+  spendWork(Math.min(left.byteLength, right.byteLength) / 4)
+  return Buffer.compare(left, right)
 }
 
 function order<T extends string | number | bigint>(left: T, right: T): number {
@@ -224,12 +222,13 @@ function order<T extends string | number | bigint>(left: T, right: T): number {
   return left === right || left >= right ? 0 : Number.NaN
 }
 
-/** Code points of a string, elements of a list, entries of a map. */
+/** Code points of a string, bytes, elements of a list, entries of a map. */
 export function sizeOf(value: unknown): unknown {
   if (typeof value === 'string') return codePoints(value)
   if (Array.isArray(value)) return value.length
+  if (value instanceof Uint8Array) return value.byteLength
   if (isMap(value)) return value instanceof Map ? value.size : mapKeys(value).length
-  return value instanceof Failure ? value : noOverload('size', value)
+  return viaLibrary('size', value)
 }
 
 /** Code points of a text. */
@@ -250,6 +249,17 @@ function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit < 0xe000
 }
 
+/**
+ * Result of a function on types that it does not support here: a call of the library for its own types,
+ * otherwise a Failure. A failed operand takes precedence.
+ */
+export function viaLibrary(name: string, ...operands: unknown[]): unknown {
+  for (const operand of operands) if (operand instanceof Failure) return operand
+  return operands.some((operand) => operand instanceof LibraryValue || operand instanceof Uint8Array)
+    ? callLibrary({ name }, operands)
+    : noOverload(name, ...operands)
+}
+
 /** Failure of a function applied to unsupported types; a failed operand takes precedence. */
 export function noOverload(name: string, ...operands: unknown[]): Failure {
   for (const operand of operands) if (operand instanceof Failure) return operand
@@ -262,18 +272,30 @@ export function typeName(value: unknown): string {
   if (typeof value === 'string') return 'string'
   if (isInt(value)) return 'int'
   if (typeof value === 'number' || value instanceof IntegralDouble) return 'double'
+  if (value instanceof Uint8Array) return 'bytes'
+  if (value instanceof LibraryValue) return 'another type'
   return Array.isArray(value) ? 'list' : 'map'
 }
 
 /** Converts a result to plain JavaScript values. Objects of variables are shared, not copied. */
 export function toPlain(value: unknown): unknown {
   if (value instanceof IntegralDouble) return value.value
-  if (Array.isArray(value)) return value.map(toPlain)
+  if (value instanceof LibraryValue) return plainOfLibrary(value)
+  if (value instanceof SecretText) return value.toString()
+  if (Array.isArray(value)) {
+    spendWork(value.length * costOfElement)
+    return value.map(toPlain)
+  }
   if (value instanceof Map) return plainObject(value)
   return value
 }
 
+/** Work units of copying an element of a list, and a key of a map. */
+const costOfElement = 10
+const costOfKey = 100
+
 function plainObject(map: ReadonlyMap<unknown, unknown>): object {
+  spendWork(map.size * costOfKey)
   const entries = [...map].map(([key, value]) => [String(key), toPlain(value)])
   return Object.fromEntries(entries)
 }
