@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { parseHostPort } from '../lib/address/host-port.ts'
+import { parseSocketPath } from '../lib/address/socket-path.ts'
 import { parseDuration } from '../lib/duration.ts'
 
 /** Schema of a configurable value. Schemas contain no transforms: the stored JSON equals the user's input. */
@@ -28,7 +29,7 @@ export type FieldMeta = {
 }
 
 /** Formats of strings and numbers. Messages describe the expected format. */
-export type Format = 'duration' | 'host:port' | 'cel' | 'url' | 'port' | 'file'
+export type Format = 'duration' | 'host:port' | 'service address' | 'cel' | 'url' | 'port' | 'file'
 
 /**
  * PEM certificates, a PEM private key without a passphrase, a credential on one line, a JSON Web Key Set,
@@ -79,6 +80,15 @@ export function duration(meta: FieldMeta): Schema<string> {
 /** `host:port`, also `[::]:15020`, stored as a string; `parseHostPort` parses it when compiling. */
 export function hostPort(meta: FieldMeta): Schema<string> {
   return formatted('host:port', (text) => parseHostPort(text) !== undefined, meta)
+}
+
+/** `host:port`, or `unix:/path` of a Unix domain socket. */
+export function serviceAddress(meta: FieldMeta): Schema<string> {
+  return formatted(
+    'service address',
+    (text) => (parseHostPort(text) ?? parseSocketPath(text)) !== undefined,
+    meta,
+  )
 }
 
 /** Absolute `http:` or `https:` URL. */
@@ -210,6 +220,24 @@ export function anyOfShapes<const S extends readonly [Schema, Schema, ...Schema[
   meta: FieldMeta,
 ): Schema<Infer<S[number]>> {
   return z.union(shapes).meta(meta) as unknown as Schema<Infer<S[number]>>
+}
+
+/** The schema of an object, or of each alternative of a union of objects, with further fields. */
+export function withFields<T extends object, S extends Shape>(
+  schema: Schema<T>,
+  fields: S,
+): Schema<T & ObjectOf<S>>
+export function withFields(schema: Schema, fields: Shape): Schema {
+  const meta = (schema.meta() ?? { doc: '' }) as FieldMeta & { exactlyOne?: readonly string[] }
+  if (schema instanceof z.ZodUnion) {
+    const options = schema.options.map((option) => withFields(option as Schema<object>, fields))
+    return z.union(options).meta(meta)
+  }
+  if (!(schema instanceof z.ZodObject)) throw new Error('fields can be added to objects only')
+  const extended = z.strictObject({ ...schema.shape, ...fields })
+  const { exactlyOne: keys } = meta
+  if (keys === undefined) return extended.meta(meta)
+  return extended.refine((value) => presentKeys(value, keys).length === 1).meta(meta)
 }
 
 function formatted(format: Format, accepts: (text: string) => boolean, meta: FieldMeta): Schema<string> {

@@ -11,6 +11,7 @@ const reference = { type: 'string', pattern: '^\\$' } as const
 const formatPatterns: Record<Format, string | undefined> = {
   duration: '\\$|^(\\d+(\\.\\d+)?(ms|[smhd]))+$',
   'host:port': '\\$|:\\d+$',
+  'service address': '\\$|:\\d+$|^unix:/.',
   url: '\\$|^https?://',
   cel: undefined,
   port: undefined,

@@ -7,6 +7,8 @@ const longestShown = 60
 const formatWords: Record<Format, string> = {
   duration: 'a duration such as 500ms, 10s or 1h30m',
   'host:port': 'host:port, such as 127.0.0.1:8080 or [::1]:8080',
+  'service address':
+    'host:port, such as 127.0.0.1:8080, or unix:/path with an absolute path of at most 103 bytes',
   url: 'an address that starts with http:// or https://',
   cel: 'a CEL expression',
   port: 'a port number',
