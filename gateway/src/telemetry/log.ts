@@ -1,6 +1,7 @@
 import { write } from 'node:fs'
 import { pino } from 'pino'
 import { createLineWriter, type LineWriter } from './line-writer.ts'
+import { textLines } from './text-lines.ts'
 
 /** Structured log. Fields must not contain secrets or request content. */
 export type Log = {
@@ -27,6 +28,8 @@ export type ProcessLog = LogSink & {
   writeBatch(lines: string, lost: number): void
   /** Sets the minimum level. */
   setLevel(level: LogLevel): void
+  /** Sets the form of all lines, also those of other threads. */
+  setFormat(format: 'json' | 'text'): void
 }
 
 const flushEveryMs = 250
@@ -49,14 +52,20 @@ export function createLogWriter(fileDescriptor: number): LineWriter {
 /** Owner of pino. Creates a log of JSON lines. */
 export function createLog(level: LogLevel, writer: LineWriter): ProcessLog {
   let writesInfo = level !== 'warn' && level !== 'error'
+  let isText = false
+  const lines = {
+    write(text: string) {
+      writer.write(isText ? textLines(text) : text)
+    },
+  }
   const options = {
     base: null,
     timestamp: time,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   }
-  const logger = pino({ ...options, level }, writer)
-  const auditLogger = pino({ ...options, level: 'info' }, writer)
+  const logger = pino({ ...options, level }, lines)
+  const auditLogger = pino({ ...options, level: 'info' }, lines)
   return {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
@@ -64,13 +73,16 @@ export function createLog(level: LogLevel, writer: LineWriter): ProcessLog {
     error: (fields, message) => logger.error(fields, message),
     audit: (record, message) => auditLogger.info({ audit: record }, message),
     writeLine(line) {
-      if (writesInfo) writer.write(line)
+      if (writesInfo) lines.write(line)
     },
-    writeBatch(lines, lost) {
+    writeBatch(batch, lost) {
       writer.lose(lost)
-      writer.write(lines)
+      lines.write(batch)
     },
     flush: writer.flush,
+    setFormat(format) {
+      isText = format === 'text'
+    },
     setLevel(next) {
       logger.level = next
       writesInfo = next !== 'warn' && next !== 'error'

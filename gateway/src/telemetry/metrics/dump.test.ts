@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { addTotals } from './dump.ts'
+import { addTotals, type MetricDump } from './dump.ts'
 import { createMetrics } from './metrics.ts'
 
 it('renders the sum of several data planes by labels', async () => {
@@ -16,6 +16,30 @@ it('renders the sum of several data planes by labels', async () => {
   expect(text).toContain('tollgate_request_duration_seconds_bucket{route="a",le="0.01"} 2')
   expect(text).toContain('tollgate_request_duration_seconds_count{route="a"} 3')
   expect(text).toContain('tollgate_admission_in_use{resource="connections"} 5')
+})
+
+it('retains the last exemplar of each bucket over data planes and their end', async () => {
+  const [one, two] = [createMetrics(), createMetrics()]
+  const trace = (spanId: string, at: number, isSampled = true) => ({
+    isSampled,
+    context: { traceId: 't', spanId },
+    clock: { now: () => at },
+  })
+  one.route('a').done(200, 1, undefined, undefined, trace('old', 1))
+  two.route('a').done(200, 2, undefined, undefined, trace('new', 2))
+  one.route('a').done(200, 400_000, undefined, undefined, trace('last', 1))
+  one.route('a').done(200, 400_000, undefined, undefined, trace('none', 3, false))
+  const duration = (dump: MetricDump) =>
+    dump.find(({ name }) => name === 'tollgate_request_duration_seconds')?.series[0]
+  for (const totals of [addTotals(one.dump(), two.dump()), addTotals(two.dump(), one.dump())]) {
+    const { values, exemplars } = duration(totals) ?? {}
+    expect(values?.slice(1)).toEqual([2, ...new Array(14).fill(0), 2])
+    expect(exemplars).toHaveLength(16)
+    expect(exemplars?.flatMap((exemplar) => exemplar?.spanId ?? [])).toEqual(['new', 'last'])
+  }
+  const untraced = createMetrics()
+  untraced.route('a').done(200, 1, undefined)
+  expect(duration(untraced.dump())).not.toHaveProperty('exemplars')
 })
 
 it('retains totals of a data plane that has ended, without its gauges', async () => {

@@ -1,7 +1,13 @@
 import { dollarsOf } from '../../lib/picodollars.ts'
 import type { LiveMeter } from '../live/live-counts.ts'
 import { durationBuckets, tokenBuckets } from './buckets.ts'
-import { type HistogramSlot, type MetricRegistry, observe, type ValueSlot } from './families.ts'
+import {
+  type HistogramSlot,
+  type MetricRegistry,
+  type ObservedTrace,
+  observe,
+  type ValueSlot,
+} from './families.ts'
 
 /** Token counts of one LLM call; `estimated` if the response reported no usage. */
 export type MeteredTokens = {
@@ -13,12 +19,21 @@ export type MeteredTokens = {
 
 /** Meter of one configured model at one provider. */
 export type LlmMeter = {
-  done(durationMs: number, firstByteMs: number | undefined): void
+  /**
+   * `labels` are values of the labels of the configuration, here and below; undefined without any. `trace` is
+   * that of the request, for exemplars; undefined if tracing is off.
+   */
+  done(
+    durationMs: number,
+    firstByteMs: number | undefined,
+    labels?: readonly string[],
+    trace?: ObservedTrace,
+  ): void
   /** Counts tokens by type; `keyGroup` is configuration, never client input. */
-  tokens(usage: MeteredTokens, keyGroup: string): void
+  tokens(usage: MeteredTokens, keyGroup: string, labels?: readonly string[]): void
   upstreamError(code: string): void
   /** Adds the cost of a call, in picodollars (10^-12 US dollars). */
-  cost(amount: bigint, keyGroup: string): void
+  cost(amount: bigint, keyGroup: string, labels?: readonly string[]): void
   /** Counts a call without a price in the catalog. */
   unknownCost(reason: 'unpriced' | 'missing'): void
 }
@@ -32,17 +47,29 @@ export function createLlmMeters(
 ): (model: string, provider: string) => LlmMeter {
   const families = createFamilies(registry)
   return (model, provider) => {
-    const duration = families.operations.slot(model, provider)
-    const firstToken = families.firstTokens.slot(model, provider)
+    const plain = {
+      duration: families.operations.slot(model, provider),
+      firstToken: families.firstTokens.slot(model, provider),
+    }
+    const times = (labels: readonly string[] | undefined) =>
+      labels === undefined
+        ? plain
+        : {
+            duration: families.operations.slot(model, provider, ...labels),
+            firstToken: families.firstTokens.slot(model, provider, ...labels),
+          }
     const estimated = families.estimates.slot(model, provider)
-    const tokensOf = createTokenSlots((type, group) => families.tokens.slot(type, model, provider, group))
+    const tokensOf = createTokenSlots((type, ...labels) =>
+      families.tokens.slot(type, model, provider, ...labels),
+    )
     return {
-      done(durationMs, firstByteMs) {
-        observe(duration, durationBuckets, durationMs / 1000)
-        if (firstByteMs !== undefined) observe(firstToken, durationBuckets, firstByteMs / 1000)
+      done(durationMs, firstByteMs, labels, trace) {
+        const { duration, firstToken } = times(labels)
+        observe(duration, durationBuckets, durationMs / 1000, trace)
+        if (firstByteMs !== undefined) observe(firstToken, durationBuckets, firstByteMs / 1000, trace)
       },
-      tokens(usage, keyGroup) {
-        const slots = tokensOf(keyGroup)
+      tokens(usage, keyGroup, labels) {
+        const slots = labels === undefined ? tokensOf(keyGroup) : tokensOf(keyGroup, ...labels)
         observe(slots.input, tokenBuckets, usage.inputTokens)
         observe(slots.output, tokenBuckets, usage.outputTokens)
         if (usage.cachedInputTokens > 0) observe(slots.cached, tokenBuckets, usage.cachedInputTokens)
@@ -52,8 +79,8 @@ export function createLlmMeters(
       upstreamError(code) {
         families.upstreamErrors.slot(model, provider, code).value += 1
       },
-      cost(amount, keyGroup) {
-        const slot = families.costs.slot(model, provider, keyGroup)
+      cost(amount, keyGroup, labels = []) {
+        const slot = families.costs.slot(model, provider, keyGroup, ...labels)
         slot.picodollars += amount
         slot.value = dollarsOf(slot.picodollars)
         live.cost(dollarsOf(amount))
@@ -67,20 +94,21 @@ export function createLlmMeters(
 
 type TokenSlots = Record<'input' | 'output' | 'cached', HistogramSlot>
 
-/** Slots of token counts by key group. */
+/** Slots of token counts by key group and labels of the configuration. */
 function createTokenSlots(
-  slot: (type: string, keyGroup: string) => HistogramSlot,
-): (keyGroup: string) => TokenSlots {
-  const byGroup = new Map<string, TokenSlots>()
-  return (keyGroup) => {
-    const known = byGroup.get(keyGroup)
+  slot: (type: string, ...labels: string[]) => HistogramSlot,
+): (...labels: string[]) => TokenSlots {
+  const byLabels = new Map<string, TokenSlots>()
+  return (...labels) => {
+    const key = labels.length === 1 ? (labels[0] ?? '') : labels.join('\u0000')
+    const known = byLabels.get(key)
     if (known) return known
     const created = {
-      input: slot('input', keyGroup),
-      output: slot('output', keyGroup),
-      cached: slot('input_cache_read', keyGroup),
+      input: slot('input', ...labels),
+      output: slot('output', ...labels),
+      cached: slot('input_cache_read', ...labels),
     }
-    byGroup.set(keyGroup, created)
+    byLabels.set(key, created)
     return created
   }
 }
@@ -92,6 +120,7 @@ function createFamilies(registry: MetricRegistry) {
         name: 'gen_ai_client_token_usage',
         help: 'Tokens per LLM call by type.',
         labels: ['gen_ai_token_type', 'gen_ai_request_model', 'gen_ai_provider_name', 'key_group'],
+        extensible: true,
       },
       tokenBuckets,
     ),
@@ -100,6 +129,7 @@ function createFamilies(registry: MetricRegistry) {
         name: 'gen_ai_client_operation_duration_seconds',
         help: 'Duration of LLM calls, including the last byte.',
         labels: ['gen_ai_request_model', 'gen_ai_provider_name'],
+        extensible: true,
       },
       durationBuckets,
     ),
@@ -108,6 +138,7 @@ function createFamilies(registry: MetricRegistry) {
         name: 'gen_ai_server_time_to_first_token_seconds',
         help: 'Time to the first byte of the response of LLM calls.',
         labels: ['gen_ai_request_model', 'gen_ai_provider_name'],
+        extensible: true,
       },
       durationBuckets,
     ),
@@ -121,6 +152,7 @@ function createFamilies(registry: MetricRegistry) {
         name: 'tollgate_llm_cost_usd_total',
         help: 'Cost of LLM calls in US dollars by the model catalog.',
         labels: ['model', 'provider', 'group'],
+        extensible: true,
       },
       () => ({ value: 0, picodollars: 0n }),
     ),

@@ -152,3 +152,25 @@ describe('createMetrics', () => {
     }
   })
 })
+
+it('the exposition has further labels and omits removed metrics', async () => {
+  const metrics = createMetrics()
+  metrics.expose({
+    removed: new Set(['tollgate_time_to_first_byte_seconds', 'tollgate_process_resident_memory_bytes']),
+    labels: ['user_id'],
+  })
+  metrics.route('a').done(200, 70, 5, ['bob'])
+  metrics.route('a').done(200, 70, 5, ['bob'])
+  const llm = metrics.llm('m', 'p')
+  llm.tokens({ inputTokens: 3, outputTokens: 4, cachedInputTokens: 0, estimated: false }, 'g', ['bob'])
+  llm.cost(1_000_000_000_000n, 'g', ['bob'])
+  const { text } = await metrics.render()
+  expect(text).toContain('tollgate_requests_total{route="a",status="200",user_id="bob"} 2')
+  expect(text).toContain('tollgate_llm_cost_usd_total{model="m",provider="p",group="g",user_id="bob"} 1')
+  expect(text).toMatch(/gen_ai_client_token_usage_count\{.*key_group="g",user_id="bob"\} 1/)
+  expect(text).not.toContain('time_to_first_byte')
+  expect(text).not.toContain('resident_memory')
+  expect(text).toContain('tollgate_process_cpu')
+  const names = (await metrics.collect()).map(({ name }) => name)
+  expect(names).not.toContain('tollgate_process_resident_memory_bytes')
+})

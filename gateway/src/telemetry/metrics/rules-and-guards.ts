@@ -24,7 +24,7 @@ export type GuardMeter = {
 export function createRuleMeters(registry: MetricRegistry): (rule: string) => RuleMeter {
   const refusals = registry.counter({
     name: 'tollgate_authorization_refusals_total',
-    help: 'Requests rejected by an authorization rule.',
+    help: 'Requests and connections rejected by an authorization rule.',
     labels: ['rule'],
   })
   return (rule) => {
@@ -64,6 +64,28 @@ export function createGuardMeters(registry: MetricRegistry): (guard: string) => 
         }
         counter.value += 1
         if (outcome !== 'skipped') observe(duration, durationBuckets, durationMs / 1000)
+      },
+    }
+  }
+}
+
+/** Meter of the transformations of one scope. */
+export type TransformationMeter = {
+  /** Counts expressions without a usable value. */
+  failed(phase: 'request' | 'response', count: number): void
+}
+
+export function createTransformationMeters(registry: MetricRegistry): (scope: string) => TransformationMeter {
+  const failures = registry.counter({
+    name: 'tollgate_transformation_failures_total',
+    help: 'Expressions of transformations without a usable value: failed, or invalid as a header.',
+    labels: ['scope', 'phase'],
+  })
+  return (scope) => {
+    const slots = { request: failures.slot(scope, 'request'), response: failures.slot(scope, 'response') }
+    return {
+      failed(phase, count) {
+        if (count > 0) slots[phase].value += count
       },
     }
   }
