@@ -1,6 +1,6 @@
 import type { Delivery } from '../net/http/incoming-request.ts'
 import { describeError } from '../telemetry/log.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, ExtAuthzOutcome } from './exchange.ts'
 import type { GuardDecision } from './recording/recording.ts'
 
 /** Texts from clients are truncated, so that no request writes long lines. */
@@ -11,15 +11,27 @@ const maxLoggedCharacters = 200
  * values and query strings are never logged, because they contain secrets and content.
  */
 export function accessLine(exchange: Exchange, delivery: Delivery, time: string, endedAt: number): string {
-  const { facts, route, startedAt, mcp, guards, log } = exchange
+  return `${JSON.stringify(accessFields(exchange, delivery, time, endedAt))}\n`
+}
+
+/** Fields of an access log line; those without a value are undefined. */
+export function accessFields(
+  exchange: Exchange,
+  delivery: Delivery,
+  time: string,
+  endedAt: number,
+): Record<string, unknown> {
+  const { facts, route, startedAt, mcp, guards, log, trace } = exchange
   const { request, source, llm, usage, apiKey } = facts
   const { firstByteAt } = delivery
   const keyId = apiKey?.['id']
-  const line = JSON.stringify({
+  return {
     level: 'info',
     time,
     msg: 'request',
     requestId: exchange.requestId,
+    traceId: trace?.context.traceId,
+    spanId: trace?.isSampled === true ? trace.context.spanId : undefined,
     method: truncate(request.method),
     path: truncate(request.path),
     route: route ? truncate(route.target.name) : '',
@@ -45,11 +57,16 @@ export function accessLine(exchange: Exchange, delivery: Delivery, time: string,
     mcpTarget: truncate(mcp?.call?.target),
     mcpItem: truncate(mcp?.call?.item),
     guards: guards?.map(guardFields),
+    a2aMethod: truncate(facts.a2a?.method),
+    extAuthz: exchange.extAuthz?.map(extAuthzFields),
     refusedBy: truncate(log.refusedBy),
     incomplete: delivery.complete ? undefined : true,
     error: log.failure === undefined ? undefined : describeError(log.failure),
-  })
-  return `${line}\n`
+  }
+}
+
+function extAuthzFields({ policy, outcome, from }: ExtAuthzOutcome): object {
+  return { policy: truncate(policy), outcome, from }
 }
 
 function guardFields({ guard, phase, outcome, reason }: GuardDecision): object {

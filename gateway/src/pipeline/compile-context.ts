@@ -10,6 +10,7 @@ import type { Send } from '../net/http-client/send.ts'
 import type { SpawnProcess } from '../process/child-process.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
+import type { ExporterSet } from '../telemetry/otlp/exporter-set.ts'
 
 /** Dependencies of compiling a configuration. */
 export type CompileContext = {
@@ -32,6 +33,8 @@ export type CompileContext = {
   readonly loginSecrets?: string | undefined
   /** Random key of the process: seals values issued to clients if there is no session key. */
   readonly processKey: Uint8Array
+  /** Environment variables that identify the gateway at cloud vendors, such as `AZURE_CLIENT_ID`. */
+  readonly environment: Readonly<Record<string, string | undefined>>
   /** Starts the programs of stdio targets. */
   readonly spawn: SpawnProcess
   /** Parses YAML text of documents that the configuration refers to; throws with the mistake. */
@@ -48,8 +51,12 @@ export type CompileContext = {
   readonly exchangeLeases: ExchangeLeases
   readonly log: Log
   readonly metrics: Metrics
+  /** Receives exporters of telemetry, which are flushed at shutdown. */
+  readonly exporters: Pick<ExporterSet, 'track'>
   /** Reads a file named in the configuration (`apiKey: {file}`); throws with the path if unreadable. */
   readonly readFile: (path: string) => string
+  /** Reads a file at each call, for content that changes without a reload; throws as `readFile`. */
+  readonly readFileNow: (path: string) => string
   /**
    * The result of `create`, cached by configuration node and purpose. Unchanged nodes are the same objects
    * after a reload.

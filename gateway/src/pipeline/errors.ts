@@ -33,8 +33,7 @@ export function replyToError(exchange: Exchange, error: unknown): Reply {
     return refuse(exchange, { status: 500, code: 'internal', message: 'internal error' })
   }
   const { code, message } = error
-  const headers = code === 'overloaded' ? { 'retry-after': '1' } : {}
-  return refuse(exchange, { status: statusByCode[code], code, message, headers })
+  return refuse(exchange, { status: statusByCode[code], code, message, headers: headersByCode[code] ?? {} })
 }
 
 /** Formats a refusal for a client API; also the payload of terminal error events of streams. */
@@ -87,6 +86,13 @@ const anthropicTypes: Record<number, string> = {
   429: 'rate_limit_error',
 }
 
+/** RFC 9110 section 15.5.2: a 401 response has a challenge. */
+const headersByCode: Partial<Record<GatewayErrorCode, Record<string, string>>> = {
+  overloaded: { 'retry-after': '1' },
+  credential_missing: { 'www-authenticate': 'Bearer' },
+  credential_refused: { 'www-authenticate': 'Bearer error="invalid_token"' },
+}
+
 const statusByCode: Record<GatewayErrorCode, number> = {
   upstream_connect: 503,
   upstream_timeout: 504,
@@ -98,5 +104,9 @@ const statusByCode: Record<GatewayErrorCode, number> = {
   request_aborted: 400,
   unsupported_encoding: 415,
   bad_request: 400,
+  credential_missing: 401,
+  credential_refused: 401,
+  credential_forbidden: 403,
+  credential_unavailable: 502,
   internal: 500,
 }

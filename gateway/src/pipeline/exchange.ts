@@ -1,19 +1,27 @@
-import type { CostStatus } from '../ledger/cost-status.ts'
+import type { SecretText } from '../cel/secret-text.ts'
 import type { BudgetCharge } from '../ledger/entry.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ExactJsonObject, JsonObject } from '../lib/json/json.ts'
-import type { TimeWindow } from '../lib/time-window.ts'
 import type { Body } from '../net/http/body.ts'
 import type { Headers } from '../net/http/headers.ts'
 import type { Delivery } from '../net/http/incoming-request.ts'
-import type { Connection } from '../net/listener/connection.ts'
+import type { Connection, Destination, Source } from '../net/listener/connection.ts'
 import type { KeyBudget } from '../schema/budget.ts'
 import type { Client } from './client-address.ts'
+import type { A2aFacts } from './facts/a2a-facts.ts'
+import type { LlmFacts, LlmOperation, LlmTexts, Usage } from './facts/llm-facts.ts'
+import type { McpFacts } from './facts/mcp-facts.ts'
+import type { Metadata } from './facts/metadata.ts'
+import type { ResponseFacts } from './facts/response-facts.ts'
+import type { RetainedFacts } from './facts/retained-facts.ts'
+import type { Forwarding } from './forwarding/forwarding.ts'
 import type { KeyLimit } from './keys/key-limits.ts'
+import type { BudgetStatus, RequestLimits } from './limits/limits.ts'
 import type { LlmMessage } from './llm-message.ts'
 import type { LoginSession, UiFacts } from './login/login.ts'
 import type { GuardDecision, Recording } from './recording/recording.ts'
+import type { RequestTrace } from './tracing/trace.ts'
 
 /**
  * The client's request. `scheme` and `host` are those of the client, reported by a trusted proxy if there is
@@ -39,68 +47,11 @@ export function sentPath({ path, trailingSlash }: Pick<RequestFacts, 'path' | 't
   return trailingSlash === true && path !== '/' ? `${path}/` : path
 }
 
-/** The client address, resolved through trusted proxies. The port is 0 if only a proxy saw it. */
-export type SourceFacts = { readonly address: string; readonly port: number }
-
 /**
- * Counts of one LLM call, in tokens. Input includes cached reads and cache writes, output includes reasoning.
+ * The client address, resolved through trusted proxies, and the TLS facts of the connection, which are those
+ * of the last proxy. The port is 0 if only a proxy saw it.
  */
-export type Usage = {
-  inputTokens: number
-  outputTokens: number
-  totalTokens: number
-  cachedInputTokens: number
-  cacheCreationInputTokens: number
-  reasoningTokens: number
-  /** Part of the input, if the provider reports it separately. */
-  inputAudioTokens?: number | undefined
-  /** Part of the output, if the provider reports it separately. */
-  outputAudioTokens?: number | undefined
-  /** True if the response ended without usage and the counts are bytes / 4. */
-  estimated: boolean
-}
-
-/**
- * The operation of an LLM request, independent of its path. `operation` is `gen_ai.operation.name` of
- * OpenTelemetry's semantic conventions, extended by names of our own; `api` is the client API.
- */
-export type LlmOperation = {
-  readonly operation:
-    | 'chat'
-    | 'text_completion'
-    | 'embeddings'
-    | 'count_tokens'
-    | 'list_models'
-    | 'passthrough'
-  readonly api:
-    | 'chat_completions'
-    | 'completions'
-    | 'embeddings'
-    | 'responses'
-    | 'messages'
-    | 'count_tokens'
-    | 'models'
-    | 'passthrough'
-}
-
-/** Properties of an LLM call. Names marked `configured` come from the configuration. */
-export type LlmFacts = LlmOperation & {
-  /** The model name the client sent. */
-  requestModel: string
-  /** Name of the `llm.models[]` entry that serves the call; unset until one is chosen. */
-  configuredModel: string | undefined
-  /** Provider kind, for example `openai`. */
-  provider: string | undefined
-  streaming: boolean
-  /** The model name reported by the provider. */
-  responseModel?: string | undefined
-  /** US dollars, over all attempts; set after the response if the model catalog has a price. */
-  cost?: number | undefined
-  /** The same in picodollars (10^-12 US dollars): a safe integer, hence exact. */
-  costPicodollars?: number | undefined
-  /** Undefined before the end of the response and without a model catalog. */
-  costStatus?: CostStatus | undefined
-}
+export type SourceFacts = Source
 
 /**
  * Facts about one request: the variables of CEL expressions `request`, `source`, `jwt`, `apiKey`,
@@ -111,10 +62,14 @@ export type Facts = {
   readonly clock?: Clock | undefined
   readonly request: RequestFacts
   readonly source: SourceFacts
+  readonly destination?: Destination | undefined
   /** Validated claims; written by JWT authentication and by `policies/oidc`. */
   jwt: ExactJsonObject | undefined
   /** Metadata of the virtual key, with its `id`; written by `policies/api-key`. */
   apiKey: JsonObject | undefined
+  /** The token of `jwt` and the key of `apiKey`, as received; written where those are. */
+  token?: SecretText | undefined
+  key?: SecretText | undefined
   /** User of a verified password; written by `policies/basic-auth`. */
   basicAuth?: { readonly username: string } | undefined
   /** Call of the admin API on a `ui` gateway; written by `config/ui-call.ts`. */
@@ -132,52 +87,25 @@ export type Facts = {
    * Sum over all attempts. Written by `backends/llm` at the end of the response, before other policies end.
    */
   usage: Usage | undefined
-}
-
-/** Status of a limit: the content of the `x-ratelimit-*` headers. */
-export type LimitStatus = {
-  readonly limit: number
-  readonly remaining: number
-  readonly resetSeconds: number
-  /** Header values that override the numbers: limit, remaining, reset. */
-  readonly headerValues?: readonly [limit: string, remaining: string, reset: string] | undefined
+  /** The matched route, for `proxy` and `backend` of expressions; written by the pipeline. */
+  route?: RouteProperties | undefined
+  /** Written by `recordResponse` on routes with expressions over it; undefined elsewhere. */
+  response?: ResponseFacts | undefined
   /**
-   * Further headers about the same limit (`ratelimit`, `ratelimit-policy`...), from the rate limit service.
+   * Texts of prompt and completion for expressions of telemetry, as they passed the guards. Written by
+   * `policies/guardrails/payloads` at the end of the request.
    */
-  readonly relatedHeaders?: Headers | undefined
-}
-
-/** Units of the limits of one scope that a request has reserved. */
-export type LimitReservation = {
-  /** Reverts the count, because another limit refused the request. */
-  release(): void
-  /** Counts the tokens the request consumed. */
-  charge(tokens: number): void
-}
-
-/** Limits applied to a request, over all scopes; written by `policies/rate-limit`. */
-export type RequestLimits = {
-  /** The status with the least remaining, for each unit. */
-  requests: LimitStatus | undefined
-  tokens: LimitStatus | undefined
-  refused: LimitStatus | undefined
-  /** Response headers that rate limit services request. */
-  headers?: Headers | undefined
-  /** Whether the limit headers are on the reply. */
-  headersSent: boolean
-  /** Time spent on rate limit services. Their timeouts bound the sum, not each wait. */
-  waitedMs?: number | undefined
-  readonly reservations: LimitReservation[]
-}
-
-/** Differences between the client's request and the forwarded request. */
-export type Forwarding = {
-  /** Rewritten path without query. */
-  path: string | undefined
-  /** Host header towards the upstream: a value, the client's own, or by default the upstream's. */
-  host: string | 'client' | undefined
-  /** Header edits in order; applied to a copy. */
-  readonly headerEdits: ((headers: Headers) => void)[]
+  llmTexts?: LlmTexts | undefined
+  /** The last request to an MCP target; written by `backends/mcp` where checks of messages read it. */
+  mcp?: McpFacts | undefined
+  /** Metadata of an authorization service; written by `policies/ext-authz`. */
+  extAuthz?: JsonObject | undefined
+  /** Written by `policies/a2a`. */
+  a2a?: A2aFacts | undefined
+  /** Metadata of a processing service; written by `policies/ext-proc`. */
+  extProc?: JsonObject | undefined
+  /** Values of expressions and services, merged by `pipeline/facts/metadata.ts`. */
+  metadata?: Metadata | undefined
 }
 
 /** The call of an MCP message, for the access log. All texts but `target` come from the client. */
@@ -187,6 +115,10 @@ export type McpCall = {
   readonly item: string | undefined
   /** Name of the target as configured; undefined for calls to all targets. */
   target: string | undefined
+  /** Arguments of a tool call; retained for expressions of telemetry only. */
+  readonly arguments?: JsonObject | undefined
+  /** JSON-RPC response; retained for expressions of telemetry only, cut off if it is large. */
+  response?: string | undefined
 }
 
 /** Texts of prompt and response, redacted and truncated. */
@@ -232,6 +164,8 @@ export type TargetAccess = ModelAccess
 export type AuthState = {
   /** The last accepted credential, removed from the request; written by `identity/authentication`. */
   credential: string | undefined
+  /** The token (JWT) whose claims are `facts.jwt`; written by `identity/jwt`. */
+  token?: string | undefined
   /** Undefined permits all models. */
   models: ModelAccess | undefined
   /** Undefined permits all MCP targets. */
@@ -287,6 +221,8 @@ export interface LlmState {
   readonly estimate: ((exchange: Exchange) => CallEstimate) | undefined
   /** The exchange of texts between client and model; undefined for other requests. */
   message: LlmMessage | undefined
+  /** Returns `authorization` of the models that may serve the request, as configured. */
+  rulesOfModels?: ((exchange: Exchange) => readonly object[]) | undefined
 }
 
 /** State of an MCP request; written by `backends/mcp`. */
@@ -311,34 +247,15 @@ export type LogState = {
   failure: unknown
 }
 
-/** State of a budget at the admission of a request. Amounts are tokens or picodollars. */
-export type BudgetStatus = {
-  /** Identity, as in the ledger. */
-  readonly budget: string
-  readonly name: string
-  readonly value: string
-  readonly unit: 'usd' | 'tokens'
-  readonly limit: number
-  readonly used: number
-  /** Reserved by other requests in progress. */
-  readonly reserved: number
-  /** Reserved for this request. */
-  readonly estimate: number
-  readonly window: TimeWindow
-  readonly outcome: 'admitted' | 'warned' | 'audited' | 'refused' | 'unavailable'
-  /**
-   * Replaces the reservation by the amount of the call, 0 if no provider was called. Returns the charge. Only
-   * the first call has an effect.
-   */
-  settle(call: SettledCall): BudgetCharge | undefined
-}
-
-/** Amounts of a call after its end. */
-export type SettledCall = {
-  readonly tokens: number
-  readonly picodollars: number
-  /** False if the amount in dollars is without that of an attempt, which has no price. */
-  readonly isPriced: boolean
+/** Outcome of an authorization service for one scope. */
+export type ExtAuthzOutcome = {
+  /** Name of the scope. */
+  readonly policy: string
+  readonly outcome: 'allowed' | 'denied' | 'failed_open' | 'failed_closed'
+  /** Undefined without a decision. */
+  readonly from: 'service' | 'cache' | undefined
+  /** Changes of the reply that the service requires. */
+  readonly editReply: ((headers: Headers) => void) | undefined
 }
 
 /**
@@ -390,9 +307,17 @@ export type Exchange = {
   budgets: BudgetStatus[] | undefined
   /** Amounts charged to budgets at the end; written by `policies/budgets`. */
   charges: BudgetCharge[] | undefined
+  /** Values of the labels of `config.metrics.fields`, evaluated once. Written by the pipeline. */
+  metricLabels?: (() => readonly string[]) | undefined
+  /** Undefined without expressions of telemetry. Written by the pipeline. */
+  retains?: RetainedFacts | undefined
+  /** Undefined without tracing, and for most requests that are not sampled. Written by the pipeline. */
+  trace?: RequestTrace | undefined
   /** Decisions and times for the entry in the ledger; undefined without an entry. Written by the pipeline. */
   recording: Recording | undefined
   /** Texts for the ledger; written by `policies/guardrails` for LLM requests, and by `backends/mcp`. */
   payload: PayloadTexts | undefined
+  /** Outcomes of `policies/ext-authz`, one for each scope with the policy. */
+  extAuthz?: ExtAuthzOutcome[] | undefined
   readonly log: LogState
 }

@@ -272,7 +272,7 @@ describe('createPipeline', () => {
       connection: fixtureConnection({ remoteAddress: '::ffff:203.0.113.9', remotePort: 4711 }),
       headers,
     })
-    expect(facts.source).toEqual({ address: '203.0.113.9', port: 4711 })
+    expect(facts.source).toMatchObject({ address: '203.0.113.9', port: 4711 })
     expect(facts.request).toMatchObject({ scheme: 'http', host: 'h' })
     expect(peer).toBeUndefined()
   })
@@ -290,7 +290,7 @@ describe('createPipeline', () => {
       { connection: fixtureConnection({ remoteAddress: '::ffff:10.0.0.1' }), headers },
       clients,
     )
-    expect(facts.source).toEqual({ address: '203.0.113.9', port: 0 })
+    expect(facts.source).toMatchObject({ address: '203.0.113.9', port: 0, rawAddress: '10.0.0.1' })
     expect(facts.request).toMatchObject({ scheme: 'https', host: 'a.test' })
     expect(peer).toEqual({ address: '10.0.0.1', scheme: 'http', host: 'inner' })
 
@@ -298,7 +298,7 @@ describe('createPipeline', () => {
       { connection: fixtureConnection({ remoteAddress: '203.0.113.7' }), headers },
       clients,
     )
-    expect(direct.facts.source).toEqual({ address: '203.0.113.7', port: 1 })
+    expect(direct.facts.source).toMatchObject({ address: '203.0.113.7', port: 1 })
     expect(direct.facts.request).toMatchObject({ scheme: 'http', host: 'inner' })
     expect(direct.peer).toBeUndefined()
   })

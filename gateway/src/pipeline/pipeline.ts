@@ -3,6 +3,7 @@ import type { LedgerSink } from '../ledger/sink.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PathVariants } from '../lib/path-variants.ts'
 import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts'
+import { isSource } from '../net/http/body.ts'
 import type { Delivery, IncomingRequest, PendingExchange } from '../net/http/incoming-request.ts'
 import { discard, type Reply } from '../net/http-client/send.ts'
 import type { LiveMeter } from '../telemetry/live/live-counts.ts'
@@ -11,7 +12,8 @@ import type { RouteMeter } from '../telemetry/metrics/routes.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
 import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'
-import { createAuthState, type Exchange } from './exchange.ts'
+import { createAuthState, type Exchange, type SourceFacts } from './exchange.ts'
+import { recordResponse } from './facts/response-facts.ts'
 import type { Policy } from './policy.ts'
 import { createExplainer } from './recording/explanation.ts'
 import { isRecorded, ledgerEntry } from './recording/ledger-entry.ts'
@@ -19,6 +21,8 @@ import { createRecording, type Explain, recordWait } from './recording/recording
 import { createRequestIds } from './recording/request-id.ts'
 import { compileStandardAttributes, type StandardAttributes } from './recording/standard-attributes.ts'
 import type { HttpListener, Listener, Route } from './snapshot.ts'
+import type { AccessTimes } from './tracing/configured-access-log.ts'
+import type { RequestTelemetry } from './tracing/tracing.ts'
 
 export type PipelineOptions = {
   /**
@@ -60,6 +64,8 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     const clients = listener?.kind === 'http' ? listener.clients : undefined
     const sender = readSender(request, host ?? '', clients)
     const exchange = createExchange(request, target, { sender, clock })
+    const telemetry = listener?.telemetry
+    if (telemetry !== undefined) startTelemetry(telemetry, exchange)
     const missing = options.unavailable?.()
     const found =
       missing === undefined && target && host !== undefined && listener?.kind === 'http'
@@ -74,6 +80,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     }
     const route = found.target
     exchange.route = found
+    exchange.facts.route = route
     if (route.traffic !== undefined) {
       exchange.requestId = nextRequestId()
       if (ledger !== undefined) exchange.recording = createRecording(explain)
@@ -90,7 +97,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     }
     const entered: Policy[] = []
     return {
-      reply: run(exchange, route, entered, clock),
+      reply: run(exchange, route, { entered, clock }),
       end(delivery) {
         for (const policy of entered) endPolicy(policy, exchange)
         exchange.mcp?.onDelivered?.(delivery)
@@ -106,9 +113,15 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
     // 499: the client disconnected before a response was sent.
     const status = delivery.status ?? 499
-    meter.done(status, endedAt - startedAt, firstByteMs)
+    meter.done(status, endedAt - startedAt, firstByteMs, exchange.metricLabels?.(), exchange.trace)
     if (isTraffic(exchange)) live?.request(status, endedAt - startedAt)
-    log.writeLine(accessLine(exchange, delivery, timestamp(), endedAt))
+    const time = timestamp()
+    const telemetry = listener?.telemetry
+    const line =
+      telemetry === undefined
+        ? accessLine(exchange, delivery, time, endedAt)
+        : reportRequest(telemetry, exchange, delivery, { time, endedAt })
+    if (line !== undefined) log.writeLine(line)
     if (ledger === undefined || exchange.recording === undefined || !isRecorded(exchange)) return
     const entry = ledgerEntry(exchange, delivery, { endedAt, completedAt: clock.now(), attributes })
     const cold = {
@@ -122,6 +135,32 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     const { details } = entry
     ledger.record(explanation === undefined ? entry : { ...entry, details: { ...details, explanation } })
   }
+}
+
+/** Starts the trace of a request, and selects the facts that it retains for expressions. */
+function startTelemetry({ tracing, retains, labels }: RequestTelemetry, exchange: Exchange): void {
+  if (labels !== undefined) exchange.metricLabels = labels(exchange)
+  if (tracing !== undefined) exchange.trace = tracing.start(exchange)
+  exchange.retains = exchange.trace?.isSampled === true ? retains.sampled : retains.always
+}
+
+/**
+ * Exports spans and returns the access log line. A defect of telemetry is reported in the line and ends no
+ * request.
+ */
+function reportRequest(
+  { tracing, accessLog }: RequestTelemetry,
+  exchange: Exchange,
+  delivery: Delivery,
+  at: AccessTimes,
+): string | undefined {
+  try {
+    tracing?.end(exchange, delivery, at.endedAt)
+    if (accessLog !== undefined) return accessLog.line(exchange, delivery, at)
+  } catch (error) {
+    exchange.log.failure ??= error
+  }
+  return accessLine(exchange, delivery, at.time, at.endedAt)
 }
 
 /** Meter, listener and entered policies of a request at its end. */
@@ -153,11 +192,16 @@ function endPolicy(policy: Policy, exchange: Exchange): void {
   }
 }
 
-async function run(exchange: Exchange, route: Route, entered: Policy[], clock: Clock): Promise<Reply> {
+/** `entered` receives the entered policies. */
+type Running = { readonly entered: Policy[]; readonly clock: Clock }
+
+async function run(exchange: Exchange, route: Route, { entered, clock }: Running): Promise<Reply> {
   const times = exchange.recording?.times
   let reply: Reply | undefined
   try {
-    for (const policy of route.policies) {
+    for (const configured of route.policies) {
+      const policy = configured.select === undefined ? configured : configured.select(exchange)
+      if (policy === undefined) continue
       entered.push(policy)
       if (!policy.onRequest) continue
       const outcome = policy.onRequest(exchange)
@@ -169,7 +213,8 @@ async function run(exchange: Exchange, route: Route, entered: Policy[], clock: C
       if (reply) break
     }
     if (times && !reply) times.backendAt = clock.monotonic()
-    reply ??= await route.backend(exchange)
+    if (reply) discardBody(exchange)
+    else reply = await route.backend(exchange)
   } catch (error) {
     reply = replyToError(exchange, error)
   }
@@ -194,8 +239,14 @@ async function run(exchange: Exchange, route: Route, entered: Policy[], clock: C
     }
   }
   if (times) times.readyAt = clock.monotonic()
+  if (exchange.retains?.response === true) recordResponse(exchange, reply)
   setRequestId(exchange, reply)
   return reply
+}
+
+/** A policy may have read a part of the body: without a reader, the rest would stop the connection. */
+function discardBody({ body }: Exchange): void {
+  if (isSource(body)) body.cancel()
 }
 
 function refuseUnavailable(exchange: Exchange, missing: string): Reply {
@@ -275,20 +326,19 @@ function createExchange(
         path: target?.path ?? '/',
         trailingSlash: target?.trailingSlash === true,
         query: target?.query ?? '',
-        version: request.version,
+        version: protocolName(request.version),
         headers,
         arrivedAt: clock.now(),
       },
-      source: {
-        address: client.address,
-        port: peer === undefined || peer.address === client.address ? request.connection.port : 0,
-      },
+      source: peer === undefined ? request.connection.source : sourceThroughProxy(request, client, peer),
+      destination: request.connection.destination,
       jwt: undefined,
       apiKey: undefined,
       body: undefined,
       llmRequest: undefined,
       llm: undefined,
       usage: undefined,
+      route: undefined,
     },
     body: request.body,
     connection: request.connection,
@@ -307,12 +357,23 @@ function createExchange(
     llm: undefined,
     mcp: undefined,
     guards: undefined,
+    trace: undefined,
     recording: undefined,
     budgets: undefined,
     charges: undefined,
     payload: undefined,
     log: { refusedBy: undefined, errorCode: undefined, failure: undefined },
   }
+}
+
+/** The protocol version as in a request line: `HTTP/1.1`, `HTTP/2.0`. */
+function protocolName(version: string): string {
+  if (version === '1.1') return 'HTTP/1.1'
+  return version === '2.0' ? 'HTTP/2.0' : `HTTP/${version}`
+}
+
+function sourceThroughProxy({ connection }: IncomingRequest, { address }: Client, peer: Client): SourceFacts {
+  return { ...connection.source, address, port: peer.address === address ? connection.port : 0 }
 }
 
 /**

@@ -10,6 +10,11 @@ type Awaitable<T> = T | Promise<T>
  */
 export type Policy = {
   readonly name: string
+  /**
+   * Selects the policy that the request enters in place of this one; undefined for none. The selected policy
+   * has the reply, the end and the explanation.
+   */
+  select?(exchange: Exchange): Policy | undefined
   /** Runs in order. A returned reply ends the request phase and skips later policies. */
   onRequest?(exchange: Exchange): Awaitable<Reply | undefined>
   /**

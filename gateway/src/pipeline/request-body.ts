@@ -7,6 +7,7 @@ import type { Headers } from '../net/http/headers.ts'
 import type { CompileContext } from './compile-context.ts'
 import type { Refusal } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import { hasCoding } from './request-edits.ts'
 
 export type RequestBodyLimits = {
   /** Limit on a body, before and after decoding. */
@@ -45,10 +46,10 @@ const decodeErrors: DecodeErrors = {
  * towards the body budget. Throws on an unsupported coding, an exhausted budget and an incomplete body.
  */
 export async function readRequestBody(
-  { body, facts, cancellation }: Exchange,
+  { body, facts, forwarding, cancellation }: Exchange,
   { maxBodyBytes: maxBytes, decoding }: RequestBodyLimits,
 ): Promise<RequestBody> {
-  const encoding = encodingOf(facts.request.headers)
+  const encoding = hasCoding(forwarding) ? encodingOf(facts.request.headers) : undefined
   try {
     const bytes = await readAll(body, maxBytes, 'request_too_large')
     if (encoding === undefined || bytes.byteLength === 0) return { kind: 'body', bytes, decoded: false }

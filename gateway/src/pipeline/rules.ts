@@ -144,7 +144,7 @@ export function evaluateOrDefault(program: CelProgram, variables: object, fallba
 
 /** Whether an expression reads the request body. */
 export function needsBody({ roots, readsBody }: CelProgram): boolean {
-  return readsBody || roots.has('llmRequest') || roots.has('llm')
+  return readsBody || roots.has('llmRequest') || roots.has('llm') || roots.has('a2a')
 }
 
 /** Limits of an explanation: rules, characters of an expression, work units over all rules (about 2 ms). */

@@ -1,11 +1,15 @@
 import type { Connection } from '../net/listener/connection.ts'
-import type { TcpConnection } from '../net/listener/connection-handler.ts'
+import type { ConnectionRules, TcpConnection } from '../net/listener/connection-handler.ts'
+import type { ConnectionSettings } from '../net/listener/connection-settings.ts'
+import type { ProxyProtocol } from '../net/listener/proxy-protocol.ts'
 import type { ServerTls } from '../net/tls/server-tls.ts'
 import type { RouteMeter } from '../telemetry/metrics/routes.ts'
+import type { Exporter } from '../telemetry/otlp/exporter.ts'
 import type { ClientReader } from './client-address.ts'
 import type { ErrorFormat, MatchedRoute, RequestFacts, RouteProperties } from './exchange.ts'
 import type { Backend, Policy } from './policy.ts'
 import type { ExplanationLimits, RouteCandidate } from './routing/explain-route.ts'
+import type { RequestTelemetry } from './tracing/tracing.ts'
 
 /** A compiled route: its policies in order, and its backend. */
 export type Route = RouteProperties & {
@@ -16,10 +20,20 @@ export type Route = RouteProperties & {
   errorFormat(request: RequestFacts): ErrorFormat
   /** Whether paths with several readings are forwarded unchecked. */
   readonly allowsAmbiguousPaths?: boolean | undefined
+  /** Selects the route of a group in place of this one; undefined for routes with backends. */
+  readonly delegation?: Delegation | undefined
+}
+
+/** Selection among the routes of route groups. */
+export type Delegation = {
+  /** The route of a request; one that responds with 404 if none matches. */
+  find(request: RequestFacts): MatchedRoute<Route>
+  /** The routes that could receive the request. */
+  explain(request: RequestFacts, limits?: ExplanationLimits): readonly RouteCandidate<Route>[]
 }
 
 /** A listening address with its compiled routes. */
-export type Listener = HttpListener | TcpListener
+export type Listener = HttpListener | TcpListener | ConnectListener
 
 /** Address of a listener. */
 export type Address = {
@@ -29,6 +43,16 @@ export type Address = {
   readonly port: number
   /** Whether a peer is a trusted proxy; undefined trusts none. */
   readonly isProxy?: ((address: string) => boolean) | undefined
+  /** Rules on connections; undefined permits all. */
+  readonly rules?: ConnectionRules | undefined
+  /** Headers of the PROXY protocol; undefined reads none. */
+  readonly proxyProtocol?: ProxyProtocol | undefined
+  /** Settings of connections; undefined for the defaults. */
+  readonly settings?: ConnectionSettings | undefined
+  /** Serves connections of CONNECT requests only, without a socket. Port 0 stands for all ports. */
+  readonly isInternal?: boolean | undefined
+  /** Undefined without traces and changes of the access log. */
+  readonly telemetry?: RequestTelemetry | undefined
 }
 
 export type HttpListener = Address & {
@@ -52,12 +76,19 @@ export type RoutingExplanation = {
 
 export type TcpListener = Address & {
   readonly kind: 'tcp'
-  /** Terminates TLS; undefined passes bytes through. */
+  /** Terminates TLS, of some or all server names; undefined passes bytes through. */
   readonly tls: ServerTls | undefined
   /** Without `tls`: reads the server name (SNI) of handshakes that pass through, to select a route. */
   readonly readsServerName?: boolean | undefined
   /** Takes ownership of a connection, including its end. */
   connect(connection: TcpConnection): void
+}
+
+/** Accepts CONNECT requests, whose connections continue on the listeners of their ports. */
+export type ConnectListener = Address & {
+  readonly kind: 'connect'
+  /** TLS of the proxy itself; undefined for plain text. */
+  readonly tls: ServerTls | undefined
 }
 
 /** A compiled configuration: immutable, replaced as a whole. */
@@ -67,4 +98,6 @@ export type Snapshot = {
    * Ends resources that outlive requests, such as sessions, by config path; called when the path is removed.
    */
   readonly stops: ReadonlyMap<string, () => Promise<void>>
+  /** Queue of encoded metrics for a collector; undefined without one. */
+  readonly metricExport?: Exporter | undefined
 }

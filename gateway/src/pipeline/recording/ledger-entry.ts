@@ -1,7 +1,8 @@
 import type { BudgetCharge, EntryDetails, LedgerEntry, TokenCounts } from '../../ledger/entry.ts'
 import { firstHeader } from '../../net/http/headers.ts'
 import type { Delivery } from '../../net/http/incoming-request.ts'
-import type { Exchange, LogState, Usage } from '../exchange.ts'
+import type { Exchange, LogState } from '../exchange.ts'
+import type { Usage } from '../facts/llm-facts.ts'
 import type { AttemptRecord, GuardDecision, LimitDecision } from './recording.ts'
 import type { StandardAttributes } from './standard-attributes.ts'
 

@@ -28,12 +28,18 @@ const attributeVariables: ReadonlySet<string> = new Set([
 
 /**
  * Compiles the attributes. An expression without a usable value leaves the attribute empty: it has no effect
- * on the request. Throws if an expression does not compile.
+ * on the request. `sensitive` lists headers whose values are hashed. Throws if an expression does not
+ * compile.
  */
-export function compileStandardAttributes({ user, group }: StandardAttributesConfig): StandardAttributes {
+export function compileStandardAttributes(
+  { user, group }: StandardAttributesConfig,
+  sensitive?: ReadonlySet<string>,
+): StandardAttributes {
   return {
-    user: user === undefined ? defaultUser : evaluated(compileCheckedCel(user, attributeVariables)),
-    group: group === undefined ? defaultGroup : evaluated(compileCheckedCel(group, attributeVariables)),
+    user:
+      user === undefined ? defaultUser : evaluated(compileCheckedCel(user, attributeVariables), sensitive),
+    group:
+      group === undefined ? defaultGroup : evaluated(compileCheckedCel(group, attributeVariables), sensitive),
   }
 }
 
@@ -55,8 +61,11 @@ function defaultGroup({ apiKey, jwt }: Facts): string | undefined {
   return textOf(apiKey?.['group']) ?? (Array.isArray(groups) ? textOf(groups[0]) : undefined)
 }
 
-function evaluated(program: CelProgram): (facts: Facts) => string | undefined {
-  const isCredential = mayBeCredential(program)
+function evaluated(
+  program: CelProgram,
+  sensitive?: ReadonlySet<string>,
+): (facts: Facts) => string | undefined {
+  const isCredential = mayBeCredential(program, sensitive)
   return (facts) => {
     try {
       const text = textOf(program.evaluate(facts))

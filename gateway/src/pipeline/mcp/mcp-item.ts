@@ -1,4 +1,4 @@
-import type { ExactJsonObject } from '../lib/json/json.ts'
+import type { ExactJsonObject } from '../../lib/json/json.ts'
 
 export type McpItemKind = 'tool' | 'prompt' | 'resource'
 

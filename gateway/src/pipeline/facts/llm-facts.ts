@@ -1,0 +1,75 @@
+import type { CostStatus } from '../../ledger/cost-status.ts'
+
+/**
+ * Counts of one LLM call, in tokens. Input includes cached reads and cache writes, output includes reasoning.
+ */
+export type Usage = {
+  inputTokens: number
+  outputTokens: number
+  totalTokens: number
+  cachedInputTokens: number
+  cacheCreationInputTokens: number
+  reasoningTokens: number
+  /** Part of the input, if the provider reports it separately. */
+  inputAudioTokens?: number | undefined
+  /** Part of the output, if the provider reports it separately. */
+  outputAudioTokens?: number | undefined
+  /** True if the response ended without usage and the counts are bytes / 4. */
+  estimated: boolean
+}
+
+/**
+ * The operation of an LLM request, independent of its path. `operation` is `gen_ai.operation.name` of
+ * OpenTelemetry's semantic conventions, extended by names of our own; `api` is the client API.
+ */
+export type LlmOperation = {
+  readonly operation:
+    | 'chat'
+    | 'text_completion'
+    | 'embeddings'
+    | 'count_tokens'
+    | 'list_models'
+    | 'passthrough'
+  readonly api:
+    | 'chat_completions'
+    | 'completions'
+    | 'embeddings'
+    | 'responses'
+    | 'messages'
+    | 'count_tokens'
+    | 'models'
+    | 'passthrough'
+}
+
+/** Properties of an LLM call. Names marked `configured` come from the configuration. */
+export type LlmFacts = LlmOperation & {
+  /** The model name the client sent. */
+  requestModel: string
+  /** Name of the `llm.models[]` entry that serves the call; unset until one is chosen. */
+  configuredModel: string | undefined
+  /** Provider kind, for example `openai`. */
+  provider: string | undefined
+  streaming: boolean
+  /** The model name reported by the provider. */
+  responseModel?: string | undefined
+  /** US dollars, over all attempts; set after the response if the model catalog has a price. */
+  cost?: number | undefined
+  /** The same in picodollars (10^-12 US dollars): a safe integer, hence exact. */
+  costPicodollars?: number | undefined
+  /** Undefined before the end of the response and without a model catalog. */
+  costStatus?: CostStatus | undefined
+}
+
+/** Texts of an LLM call: masked by the guards, and cut off beyond a limit. */
+export type LlmTexts = {
+  readonly prompt: readonly { readonly role: string; readonly content: string }[]
+  /** One text per choice, content block or output item. */
+  readonly completion: readonly string[]
+}
+
+/** Members of `llm` in expressions that have a value only after the response, token counts after its end. */
+export const llmResponseMembers: readonly string[] = [
+  ...['configuredModel', 'provider', 'responseModel', 'cost', 'inputTokens', 'outputTokens', 'totalTokens'],
+  ...['cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'],
+  ...['inputAudioTokens', 'outputAudioTokens'],
+].map((name) => `llm.${name}`)
