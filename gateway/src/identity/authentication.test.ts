@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureExchange } from '../../test/fixtures/pipeline.ts'
+import { type CredentialLocation, compileLocation } from '../upstream/credentials/credential-location.ts'
 import { type AuthenticationCheck, compileAuthentication } from './authentication.ts'
-import { type CredentialLocation, compileLocation } from './credential-location.ts'
 
 const place = (name: string): CredentialLocation => compileLocation({ header: { name } })
 

@@ -1,7 +1,7 @@
 import type { Reply } from '../net/http-client/send.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Policy } from '../pipeline/policy.ts'
-import type { CredentialLocation } from './credential-location.ts'
+import type { CredentialLocation } from '../upstream/credentials/credential-location.ts'
 
 /** Result of an authentication check; undefined if the credential is absent and optional. */
 export type AuthenticationOutcome =

@@ -1,9 +1,13 @@
+import { checkCel } from '../cel/checked.ts'
 import { parseHostPort } from '../lib/address/host-port.ts'
-import { isToken } from '../lib/http-token.ts'
+import { parseDuration } from '../lib/duration.ts'
 import type { ReportIssue } from '../schema/report.ts'
-import { isCredential } from './auth.ts'
-import type { BackendAuthConfig, BackendPolicies, BackendTlsConfig, NamedBackend } from './config.ts'
+import { affinityRoots, type SessionAffinityConfig } from './affinity/affinity.ts'
+import type { BackendPolicies, NamedBackend } from './config.ts'
+import type { BackendTlsConfig, KeepAliveConfig } from './connection-config.ts'
+import { checkBackendAuth } from './credentials/check.ts'
 import { checkHeaderModifier } from './header-modifier.ts'
+import { checkBackendTunnel } from './tunnel/config.ts'
 
 /** Checks the `backends` section beyond its schema; `mcp` and `ai` entries have their own checks. */
 export function checkNamedBackends(backends: readonly NamedBackend[], report: ReportIssue): void {
@@ -16,10 +20,25 @@ export function checkNamedBackends(backends: readonly NamedBackend[], report: Re
     backend.endpoints?.forEach(({ host }, at) => {
       checkBackendHost(host, (message) => report([index, 'endpoints', at, 'host'], message))
     })
+    const { sessionAffinity } = backend.policies ?? {}
+    if (sessionAffinity)
+      checkSessionAffinity(sessionAffinity, backend, (path, message) =>
+        report([index, 'policies', 'sessionAffinity', ...path], message),
+      )
     if (backend.policies) {
       checkBackendPolicies(backend.policies, (path, message) => report([index, 'policies', ...path], message))
     }
   })
+}
+
+/** Checks `sessionAffinity` of a backend. */
+export function checkSessionAffinity(
+  { source }: SessionAffinityConfig,
+  { endpoints }: Pick<NamedBackend, 'endpoints'>,
+  report: ReportIssue,
+): void {
+  if (endpoints === undefined) report([], 'must be on a backend with endpoints: it selects one of them')
+  checkCel(source, affinityRoots, (message) => report(['source'], message))
 }
 
 /** Checks that the port of a backend is connectable. */
@@ -28,13 +47,22 @@ export function checkBackendHost(host: string, report: (message: string) => void
 }
 
 export function checkBackendPolicies(policies: BackendPolicies, report: ReportIssue): void {
-  const { backendTLS, backendAuth, requestHeaderModifier, responseHeaderModifier } = policies
+  const { backendTLS, backendAuth, tcp, backendTunnel, requestHeaderModifier, responseHeaderModifier } =
+    policies
   const under =
     (key: string): ReportIssue =>
     (path, message) =>
       report([key, ...path], message)
   if (backendTLS) checkBackendTls(backendTLS, under('backendTLS'))
   if (backendAuth) checkBackendAuth(backendAuth, under('backendAuth'))
+  if (backendTunnel) {
+    const report = under('backendTunnel')
+    checkBackendTunnel(backendTunnel, report)
+    checkBackendPolicies(backendTunnel.policies ?? {}, (path, message) =>
+      report(['policies', ...path], message),
+    )
+  }
+  if (tcp?.keepalives) checkKeepAlive(tcp.keepalives, under('tcp'))
   if (requestHeaderModifier) checkHeaderModifier(requestHeaderModifier, under('requestHeaderModifier'))
   if (responseHeaderModifier) checkHeaderModifier(responseHeaderModifier, under('responseHeaderModifier'))
 }
@@ -45,21 +73,21 @@ export function checkBackendTls(tls: BackendTlsConfig, report: ReportIssue): voi
   if (tls.insecure === true && tls.subjectAltNames !== undefined) {
     report(['subjectAltNames'], 'is not checked, because insecure accepts every certificate')
   }
+  tls.alpn?.forEach((protocol, index) => {
+    if (Buffer.byteLength(protocol) > 255) report(['alpn', index], 'must have at most 255 bytes')
+  })
   if (tls.insecure !== true && tls.insecureHost === true && tls.subjectAltNames !== undefined) {
     report(['subjectAltNames'], 'is not checked, because insecureHost accepts every name')
   }
 }
 
-export function checkBackendAuth(auth: BackendAuthConfig, report: ReportIssue): void {
-  if (typeof auth.key === 'string' && !isCredential(auth.key)) {
-    report(['key'], 'not a credential: expected printable ASCII without spaces')
-  }
-  const header = auth.location?.header
-  if (header === undefined) return
-  if (!isToken(header.name)) {
-    report(['location', 'header', 'name'], `not a header name: "${header.name}"`)
-  }
-  if (header.prefix !== undefined && !/^[\x20-\x7e]*$/.test(header.prefix)) {
-    report(['location', 'header', 'prefix'], 'expected printable ASCII')
+/** The longest time of keep-alive probes: 32,767 seconds on Linux. */
+const longestKeepAliveMs = 32_767_000
+
+/** Reports times that the system does not support, at `keepalives`. */
+export function checkKeepAlive(config: KeepAliveConfig, report: ReportIssue): void {
+  for (const key of ['time', 'interval'] as const) {
+    const ms = parseDuration(config[key] ?? '1s') ?? 0
+    if (ms < 1_000 || ms > longestKeepAliveMs) report(['keepalives', key], 'must be from 1s to 9h')
   }
 }

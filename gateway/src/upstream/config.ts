@@ -1,163 +1,94 @@
 import {
-  boolean,
+  cel,
   duration,
-  enumeration,
   exactlyOne,
   hostPort,
   type Infer,
   integer,
   list,
   name,
+  number,
   object,
   optional,
-  pemSource,
   type Schema,
-  secretSource,
 } from '../schema/dsl.ts'
+import type { SessionAffinityConfig } from './affinity/affinity.ts'
+import { backendTlsSchema, httpSchema, tcpSchema } from './connection-config.ts'
+import { backendAuthSchema } from './credentials/config.ts'
 import { headerModifierSchema } from './header-modifier.ts'
+import { healthRoots } from './health-roots.ts'
+import { backendTunnelSchema } from './tunnel/config.ts'
 
-/** Names in certificates of backends. */
-export const serverNameFields = {
-  hostname: optional(
-    name({
-      doc: 'Server name in the TLS handshake; the certificate must contain it.',
-      default: 'the host of the backend',
-      example: 'api.internal.example.com',
-    }),
-  ),
-  subjectAltNames: optional(
-    list(
-      name({ doc: 'A DNS name, an IP address or a URI.' }),
-      {
-        doc: 'Alternative names: the certificate must contain one, instead of the hostname.',
-        advanced: true,
-      },
-      { min: 1, max: 64 },
-    ),
-  ),
-}
-
-/** TLS to a backend. */
-export const backendTlsSchema = object(
+const evictionSchema = object(
   {
-    cert: optional(pemSource({ doc: 'Client certificate of the gateway, PEM.', holds: 'certificates' })),
-    key: optional(pemSource({ doc: 'Private key of `cert`, PEM.', holds: 'privateKey' })),
-    root: optional(
-      pemSource({
-        doc: 'Trusted certificate authorities, PEM.',
-        holds: 'certificates',
-        default: 'the well-known authorities',
-      }),
-    ),
-    ...serverNameFields,
-    insecure: optional(
-      boolean({ doc: 'Accepts every certificate. For tests only.', default: false, advanced: true }),
-    ),
-    insecureHost: optional(
-      boolean({
-        doc: 'Accepts certificates of trusted authorities for any name.',
-        default: false,
-        advanced: true,
-      }),
-    ),
-  },
-  { doc: 'TLS to the backend. `{}` trusts the well-known authorities.' },
-)
-
-export type BackendTlsConfig = Infer<typeof backendTlsSchema>
-
-/** `location` of credentials for a backend. */
-export const credentialLocation = object(
-  {
-    header: object(
-      {
-        name: name({ doc: 'Name of the header.', example: 'x-api-key' }),
-        prefix: optional(name({ doc: 'Prefix of the credential.', example: 'Bearer ' })),
-      },
-      { doc: 'Sends the credential in a header and replaces the header of the client.' },
-    ),
-  },
-  { doc: 'Location of the credential. The default is `authorization: Bearer`.' },
-)
-
-/** Credentials for a backend. */
-export const backendAuthSchema = exactlyOne(
-  {
-    key: secretSource({ doc: "The gateway's own credential at the backend.", example: '$UPSTREAM_KEY' }),
-    passthrough: object(
-      {},
-      { doc: 'Forwards the accepted credential of the client, which is otherwise withheld from backends.' },
-    ),
-  },
-  { location: optional(credentialLocation) },
-  { doc: 'How the gateway authenticates to the backend.' },
-)
-
-export type BackendAuthConfig = Infer<typeof backendAuthSchema>
-
-const http = object(
-  {
-    requestTimeout: optional(
+    duration: optional(
       duration({
-        doc: 'Limit on the wait for the response head, including the connection; 504 on timeout.',
-        example: '30s',
-        default: '10m',
+        doc: 'Ejection time of the backend; repeated ejections without a success extend it by this duration, up to 5 minutes.',
+        default: 'the `retry-after` of the response, else `3s`',
       }),
     ),
-    version: optional(
-      enumeration(['HTTP/1.1', 'HTTP/2'], {
-        doc: 'Protocol version. `HTTP/2` is negotiated over TLS, and used with prior knowledge otherwise.',
-        default: 'HTTP/1.1',
-      }),
-    ),
-  },
-  { doc: 'HTTP to the backend.' },
-)
-
-const tcp = object(
-  {
-    connectTimeout: optional(
-      duration({ doc: 'Limit on establishing a connection, including TLS.', default: '10s' }),
-    ),
-  },
-  { doc: 'Connections to the backend.' },
-)
-
-const health = object(
-  {
-    eviction: optional(
-      object(
+    consecutiveFailures: optional(
+      integer(
         {
-          duration: optional(
-            duration({
-              doc: 'Ejection time of the backend; repeated ejections without a success extend it by this duration, up to 5 minutes.',
-              default: '3s',
-            }),
-          ),
-          consecutiveFailures: optional(
-            integer(
-              {
-                doc: 'Consecutive failures before ejection: responses with 5xx, and missing responses.',
-                default: 1,
-              },
-              { min: 1, max: 1_000_000 },
-            ),
-          ),
+          doc: 'Consecutive failures before ejection: unhealthy and missing responses.',
+          default: 1,
         },
-        { doc: 'Ejects a failing backend temporarily while others remain.' },
+        { min: 1, max: 1_000_000 },
+      ),
+    ),
+    healthThreshold: optional(
+      number(
+        {
+          doc: 'Ejects after a failure if the health before it is below this value. Health is a moving average of outcomes, from 0 to 1, in which each outcome has 30 %. With `consecutiveFailures`, either condition ejects.',
+          example: 0.5,
+        },
+        { min: 0, max: 1 },
+      ),
+    ),
+    restoreHealth: optional(
+      number(
+        {
+          doc: 'Health at the end of an ejection.',
+          default: 'the health before it',
+          example: 1,
+        },
+        { min: 0, max: 1 },
       ),
     ),
   },
-  { doc: 'Passive health checks of the backend.' },
+  { doc: 'Ejects a failing backend temporarily while others remain.' },
 )
+
+/** `health` of a place whose expressions have these variables. */
+export function healthSchemaOf(roots: readonly string[]) {
+  return object(
+    {
+      unhealthyExpression: optional(
+        cel(
+          {
+            doc: 'Whether a response counts as a failure. Without `eviction`, its defaults apply.',
+            default: 'response.code >= 500',
+            example: 'response.code >= 500 || response.code == 429',
+          },
+          [...roots],
+        ),
+      ),
+      eviction: optional(evictionSchema),
+    },
+    { doc: 'Passive health checks of the backend.' },
+  )
+}
+
+export const healthSchema = healthSchemaOf([...healthRoots])
 
 /** Policies of a backend, independent of its place in the configuration. */
 export const backendPolicyFields = {
-  http: optional(http),
+  http: optional(httpSchema),
   backendTLS: optional(backendTlsSchema),
   backendAuth: optional(backendAuthSchema),
-  tcp: optional(tcp),
-  health: optional(health),
+  tcp: optional(tcpSchema),
+  backendTunnel: optional(backendTunnelSchema),
+  health: optional(healthSchema),
   requestHeaderModifier: optional(headerModifierSchema),
   responseHeaderModifier: optional(headerModifierSchema),
 }
@@ -167,6 +98,11 @@ export const backendPoliciesSchema = object(backendPolicyFields, {
 })
 
 export type BackendPolicies = Infer<typeof backendPoliciesSchema>
+
+/** Policies of a backend that routes apply. */
+export type RoutedPolicies = BackendPolicies & {
+  readonly sessionAffinity?: SessionAffinityConfig | undefined
+}
 
 /** `host:port` of a backend. */
 export const backendHostSchema = hostPort({
@@ -203,14 +139,21 @@ const endpointsSchema = list(
 
 export type EndpointConfig = Infer<typeof endpoint>
 
-/** Schema of the `backends` section; `mcp` and `ai` are schemas of those backends. */
-export function namedBackendsSchema<M, A>(kinds: { mcp: Schema<M>; ai: Schema<A> }) {
+/**
+ * Schema of the `backends` section; `mcp` and `ai` are schemas of those backends, `policies` that of their
+ * policies.
+ */
+export function namedBackendsSchema<M, A, P extends BackendPolicies>(kinds: {
+  mcp: Schema<M>
+  ai: Schema<A>
+  policies: Schema<P>
+}) {
   return list(
     exactlyOne(
       { host: backendHostSchema, endpoints: endpointsSchema, mcp: kinds.mcp, ai: kinds.ai },
       {
         name: name({ doc: 'Name of the backend, for references such as `/<name>`.', example: 'inventory' }),
-        policies: optional(backendPoliciesSchema),
+        policies: optional(kinds.policies),
       },
       { doc: 'A destination of requests.' },
     ),
@@ -225,12 +168,30 @@ export type NamedBackend = {
   readonly endpoints?: readonly EndpointConfig[] | undefined
   readonly mcp?: unknown
   readonly ai?: unknown
-  readonly policies?: BackendPolicies | undefined
+  readonly policies?: RoutedPolicies | undefined
 }
 
-/** Whether a backend consists of HTTP servers. */
-export function hasServers({ host, endpoints }: Pick<NamedBackend, 'host' | 'endpoints'>): boolean {
-  return (host ?? endpoints) !== undefined
+/** Policies of requests of a backend, which only routes apply; `policies/registry` has their schemas. */
+export const requestPolicyNames = [
+  'extAuthz',
+  'authorization',
+  'mcpAuthorization',
+  'mcpGuardrails',
+  'a2a',
+  'transformations',
+  'requestRedirect',
+] as const
+
+const requestPolicies: ReadonlySet<string> = new Set(requestPolicyNames)
+
+/** The first policy of requests of a backend, which calls of the gateway itself cannot apply. */
+export function requestPolicyOf({ policies = {} }: Pick<NamedBackend, 'policies'>): string | undefined {
+  return Object.keys(policies).find((name) => requestPolicies.has(name))
+}
+
+/** Whether a backend consists of HTTP servers that the gateway itself can call. */
+export function hasServers(backend: Pick<NamedBackend, 'host' | 'endpoints' | 'policies'>): boolean {
+  return (backend.host ?? backend.endpoints) !== undefined && requestPolicyOf(backend) === undefined
 }
 
 /** Backends by name; the first of equal names. Lists of a configuration never change. */

@@ -5,6 +5,7 @@ import type { Headers } from '../net/http/headers.ts'
 import type { ReportIssue } from '../schema/report.ts'
 import { checkBackendPolicies, checkNamedBackends } from './check.ts'
 import type { BackendPolicies, NamedBackend } from './config.ts'
+import { callerOf, noCaller } from './credentials/caller.ts'
 import { compileDestination, compileNamedDestination, type Destination } from './destination.ts'
 
 describe('a destination', () => {
@@ -81,10 +82,8 @@ describe('a destination', () => {
     const exchange = fixtureExchange()
     exchange.auth.credential = 'token'
     const headers: Headers = {}
-    compiled('api.test:1', { backendAuth: { passthrough: {} } }).authorize?.(
-      headers,
-      exchange.auth.credential,
-    )
+    const { authorize } = compiled('api.test:1', { backendAuth: { passthrough: {} } })
+    authorize?.apply({ headers, path: '/' }, callerOf(exchange))
     expect(headers).toEqual({ authorization: 'Bearer token' })
     expect(compiled('api.test:1', {}).authorize).toBeUndefined()
   })
@@ -229,7 +228,7 @@ function compiled(host: string, policies: BackendPolicies, shared = context()): 
 
 function authorized(backendAuth: BackendPolicies['backendAuth'], headers: Headers): Headers {
   const copy = { ...headers }
-  compiled('api.test:1', { backendAuth }).authorize?.(copy, undefined)
+  compiled('api.test:1', { backendAuth }).authorize?.apply({ headers: copy, path: '/' }, noCaller)
   return copy
 }
 

@@ -1,11 +1,12 @@
-import { formatHostPort, parseHostPort } from '../lib/address/host-port.ts'
+import { formatHostPort } from '../lib/address/host-port.ts'
 import { parseDuration } from '../lib/duration.ts'
 import type { Headers } from '../net/http/headers.ts'
 import type { UpstreamConnection } from '../net/http-client/send.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
-import { type Authorize, compileAuthorize } from './auth.ts'
-import { type BackendPolicies, findBackend, type NamedBackend } from './config.ts'
+import { type BackendPolicies, findBackend, type NamedBackend, requestPolicyOf } from './config.ts'
 import { compileConnection } from './connection.ts'
+import { type Authorize, compileAuthorize } from './credentials/credentials.ts'
+import { parseServiceAddress } from './grpc-service/service-address.ts'
 import { compileHeaderModifier } from './header-modifier.ts'
 import { compileHealth, type Health } from './health.ts'
 
@@ -80,11 +81,26 @@ export function compileServers(
     editRequestHeaders: compileHeaderEdit(policies.requestHeaderModifier),
     editReplyHeaders: compileHeaderEdit(policies.responseHeaderModifier),
   }
+
+  function atSocket(socketPath: string): Destination {
+    const name = `unix:${socketPath}`
+    const connection = { ...settings.connection, key: `${settings.connection.key} ${name}`, socketPath }
+    const server = {
+      name,
+      host: 'localhost',
+      port: 0,
+      origin: `${scheme}://localhost`,
+      authority: 'localhost',
+    }
+    return { ...settings, ...server, connection, health: undefined }
+  }
+
   return {
     settings,
     at(host, givenName) {
-      const address = parseHostPort(host)
+      const address = parseServiceAddress(host)
       if (address === undefined) throw new Error(`"${host}" is not host:port`)
+      if (address.socketPath !== undefined) return atSocket(address.socketPath)
       const hostPort = formatHostPort(address)
       const name = givenName ?? hostPort
       const isDefaultPort = address.port === (scheme === 'http' ? 80 : 443)
@@ -118,24 +134,39 @@ function definedOf(policies: BackendPolicies): BackendPolicies {
 }
 
 /**
- * Compiles the destination that `/name` refers to. Throws if there is no such backend, or it is not a host.
+ * Compiles the destination that `/name` refers to. Policies of `defaults` apply where the backend has none.
+ * Throws if there is no such backend, or it is not a host.
  */
 export function compileNamedDestination(
   reference: string,
   backends: readonly NamedBackend[],
   context: CompileContext,
+  defaults?: BackendPolicies,
 ): Destination {
   const backend = findBackend(reference, backends)
   if (backend?.host === undefined) throw new Error(missingBackend(reference, backend))
   const { host, name, policies } = backend
-  return context.cached(backend, 'destination', () =>
-    compileDestination({ host, node: backend, name, policies: [policies] }, context),
+  const compile = (levels: SettingsOptions['policies']) =>
+    compileDestination({ host, node: backend, name, policies: levels }, context)
+  if (defaults === undefined) return context.cached(backend, 'destination', () => compile([policies]))
+  const byDefaults = context.cached(
+    backend,
+    'destinations',
+    () => new WeakMap<BackendPolicies, Destination>(),
   )
+  const known = byDefaults.get(defaults)
+  if (known !== undefined) return known
+  const destination = compile([policies, defaults])
+  byDefaults.set(defaults, destination)
+  return destination
 }
 
 /** The error text of a reference without destination. */
 export function missingBackend(reference: string, backend: NamedBackend | undefined): string {
   if (backend === undefined) return `no backend is named "${reference.replace(/^\//, '')}"`
+  const policy = requestPolicyOf(backend)
+  if (policy !== undefined)
+    return `backend "${backend.name}" must not have ${policy} here: only routes apply it`
   if (backend.endpoints !== undefined)
     return `backend "${backend.name}" must have a host instead of endpoints here`
   return `backend "${backend.name}" is not a host`

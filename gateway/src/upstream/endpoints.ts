@@ -1,7 +1,8 @@
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { compileChoice } from './choice.ts'
-import { type EndpointConfig, findBackend, type NamedBackend } from './config.ts'
+import { type BackendPolicies, type EndpointConfig, findBackend, type NamedBackend } from './config.ts'
 import {
+  compileDestination,
   compileNamedDestination,
   compileServers,
   type Destination,
@@ -95,36 +96,57 @@ export type CallServers = {
 
 /** The destination of calls to one server. */
 export function singleServer(destination: Destination): CallServers {
-  return { settings: destination, key: destination.origin, choose: () => destination }
+  const { connection, origin, name } = destination
+  const key = connection.socketPath === undefined ? origin : `${origin} ${name}`
+  return { settings: destination, key, choose: () => destination }
 }
 
-/** Compiles the servers of a named backend; undefined if it has no endpoints. */
+/**
+ * Compiles the servers of a named backend; undefined if it has no endpoints. Policies of `defaults` apply
+ * where the backend has none.
+ */
 export function compileNamedEndpoints(
   reference: string,
   backends: readonly NamedBackend[],
   context: CompileContext,
+  defaults?: BackendPolicies,
 ): EndpointServers | undefined {
   const backend = findBackend(reference, backends)
   if (backend?.endpoints === undefined) return undefined
-  return context.cached(backend, 'endpoints', () =>
-    compileEndpoints(
-      backend,
-      compileServers({ node: backend, policies: [backend.policies] }, context),
-      context,
-    ),
+  const compile = (policies: readonly (BackendPolicies | undefined)[]) =>
+    compileEndpoints(backend, compileServers({ node: backend, policies }, context), context)
+  if (defaults === undefined) return context.cached(backend, 'endpoints', () => compile([backend.policies]))
+  const byDefaults = context.cached(
+    backend,
+    'endpoints by defaults',
+    () => new WeakMap<BackendPolicies, EndpointServers>(),
   )
+  const known = byDefaults.get(defaults)
+  if (known !== undefined) return known
+  const servers = compile([backend.policies, defaults])
+  byDefaults.set(defaults, servers)
+  return servers
 }
 
-/** Compiles a named backend with a host or endpoints. Throws if there is none of that name. */
+/**
+ * Compiles a named backend with a host or endpoints. Throws if there is none of that name. `overrides` apply
+ * over its policies.
+ */
 export function compileNamedServers(
   reference: string,
   backends: readonly NamedBackend[],
   context: CompileContext,
+  overrides?: BackendPolicies,
 ): CallServers {
   const backend = findBackend(reference, backends)
-  if (backend?.endpoints === undefined)
-    return singleServer(compileNamedDestination(reference, backends, context))
-  const servers = compileServers({ node: backend, policies: [backend.policies] }, context)
+  if (backend?.endpoints === undefined) {
+    if (overrides === undefined || backend?.host === undefined)
+      return singleServer(compileNamedDestination(reference, backends, context))
+    const { host, name } = backend
+    const policies = [overrides, backend.policies]
+    return singleServer(compileDestination({ host, node: backend, name, policies }, context))
+  }
+  const servers = compileServers({ node: backend, policies: [overrides, backend.policies] }, context)
   return {
     settings: servers.settings,
     key: `backend ${backend.name}`,

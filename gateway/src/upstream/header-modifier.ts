@@ -1,5 +1,6 @@
 import { isToken } from '../lib/http-token.ts'
-import { type Headers, isHopByHop } from '../net/http/headers.ts'
+import { appendHeader, isDerivedHeader, isHeaderValue } from '../net/http/header-edits.ts'
+import type { Headers } from '../net/http/headers.ts'
 import { type Infer, list, map, name, object, optional, string } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
 
@@ -30,15 +31,6 @@ export const headerModifierSchema = headerModifierOf('Changes of header fields')
 export type HeaderModifierConfig = Infer<typeof headerModifierSchema>
 
 /**
- * RFC 9110 section 5.5. Characters beyond one byte cannot be sent, a line break would start another field,
- * and HTTP/2 permits no leading or trailing whitespace.
- */
-const value = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$|^$/
-
-/** Fields derived from the body or the connection, generated for each message. */
-const derived: ReadonlySet<string> = new Set(['content-length', 'expect', 'host'])
-
-/**
  * Reports fields that are invalid or not configurable; `instead` has specific messages for some of them.
  * Messages omit values, because they may be secrets.
  */
@@ -50,7 +42,7 @@ export function checkHeaderModifier(
   for (const key of ['add', 'set'] as const) {
     for (const [field, text] of Object.entries(config[key] ?? {})) {
       checkName(field, instead, (message) => report([key, field], message))
-      if (!value.test(text)) {
+      if (!isHeaderValue(text)) {
         report(
           [key, field],
           'a header value holds no line breaks or control characters, nothing beyond Latin-1, and no blanks at its ends',
@@ -72,8 +64,7 @@ function checkName(
 ): void {
   const lower = field.toLowerCase()
   if (!isToken(field) || lower === '__proto__') report(`not a header name: "${field}"`)
-  else if (derived.has(lower) || isHopByHop(lower))
-    report(instead.get(lower) ?? `${lower} is made anew for each message`)
+  else if (isDerivedHeader(lower)) report(instead.get(lower) ?? `${lower} is made anew for each message`)
 }
 
 /** Compiles the changes to a function that edits headers in place. */
@@ -82,7 +73,7 @@ export function compileHeaderModifier({ add = {}, set = {}, remove = [] }: Heade
   const sets = Object.entries(set).map(lowerCase)
   const removes = remove.map((field) => field.toLowerCase())
   return (headers: Headers): void => {
-    for (const [field, text] of adds) append(headers, field, text)
+    for (const [field, text] of adds) appendHeader(headers, field, text)
     for (const [field, text] of sets) headers[field] = text
     for (const field of removes) if (headers[field] !== undefined) delete headers[field]
   }
@@ -90,15 +81,4 @@ export function compileHeaderModifier({ add = {}, set = {}, remove = [] }: Heade
 
 function lowerCase([field, text]: [string, string]): [string, string] {
   return [field.toLowerCase(), text]
-}
-
-/**
- * Joins values with commas, except for fields with other rules (RFC 9110 section 5.3). The Gateway API
- * conformance suite requires a comma without a space.
- */
-function append(headers: Headers, field: string, text: string): void {
-  const present = Object.hasOwn(headers, field) ? headers[field] : undefined
-  if (present === undefined) headers[field] = text
-  else if (field === 'set-cookie' || typeof present === 'object') headers[field] = [present, text].flat()
-  else headers[field] = `${present}${field === 'cookie' ? '; ' : ','}${text}`
 }

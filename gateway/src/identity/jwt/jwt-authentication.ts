@@ -1,7 +1,8 @@
+import { SecretText } from '../../cel/secret-text.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import type { CredentialLocation } from '../../upstream/credentials/credential-location.ts'
 import type { AuthenticationCheck, AuthenticationOutcome } from '../authentication.ts'
-import type { CredentialLocation } from '../credential-location.ts'
 import type { TokenVerifier, Verdict } from './token-verifier.ts'
 
 export type TokenCheckOptions = {
@@ -28,7 +29,11 @@ export function compileTokenCheck(options: TokenCheckOptions): AuthenticationChe
 
   function settle(exchange: Exchange, credential: string, verdict: Verdict): AuthenticationOutcome {
     if (verdict.kind === 'valid') {
-      exchange.facts.jwt ??= verdict.claims
+      if (exchange.facts.jwt === undefined) {
+        exchange.facts.jwt = verdict.claims
+        exchange.facts.token = new SecretText(credential)
+        exchange.auth.token = credential
+      }
       return { kind: 'accepted', credential, locations }
     }
     if (mode === 'permissive') return undefined

@@ -1,35 +1,39 @@
-import type { CelProgram } from '../cel/cel.ts'
-import { checkCel, compileCheckedCel } from '../cel/checked.ts'
-import { CelEvaluationError } from '../cel/failure.ts'
-import { isToken } from '../lib/http-token.ts'
-import { firstHeader, type Headers } from '../net/http/headers.ts'
-import type { Facts } from '../pipeline/exchange.ts'
-import { cel, exactlyOne, type Infer, name, object, optional, string } from '../schema/dsl.ts'
-import type { ReportIssue } from '../schema/report.ts'
+import type { CelProgram } from '../../cel/cel.ts'
+import { checkCel, compileCheckedCel } from '../../cel/checked.ts'
+import { CelEvaluationError } from '../../cel/failure.ts'
+import { isToken } from '../../lib/http-token.ts'
+import { firstHeader, type Headers } from '../../net/http/headers.ts'
+import type { Facts, RequestFacts } from '../../pipeline/exchange.ts'
+import { cel, exactlyOne, type Infer, name, object, optional, string } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 
-/** Variables of `expression`. */
 /** Variables of the expression of a credential location. */
 export const locationRoots: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt'])
 
+/** Locations in requests that are not expressions. */
+export const partLocations = {
+  header: object(
+    {
+      name: name({ doc: 'Name of the header.', example: 'x-team-key' }),
+      prefix: optional(
+        string({
+          doc: 'Prefix of the credential, case-insensitive. A header without the prefix counts as missing.',
+          example: 'Bearer ',
+        }),
+      ),
+    },
+    { doc: 'Credential in a header.' },
+  ),
+  queryParameter: object(
+    { name: name({ doc: 'Name of the parameter.', example: 'key' }) },
+    { doc: 'Credential in a query parameter.' },
+  ),
+  cookie: object({ name: name({ doc: 'Name of the cookie.' }) }, { doc: 'Credential in a cookie.' }),
+}
+
 export const locationSchema = exactlyOne(
   {
-    header: object(
-      {
-        name: name({ doc: 'Name of the header.', example: 'x-team-key' }),
-        prefix: optional(
-          string({
-            doc: 'Prefix of the credential, case-insensitive. A header without the prefix counts as missing.',
-            example: 'Bearer ',
-          }),
-        ),
-      },
-      { doc: 'Credential in a header.' },
-    ),
-    queryParameter: object(
-      { name: name({ doc: 'Name of the parameter.', example: 'key' }) },
-      { doc: 'Credential in a query parameter.' },
-    ),
-    cookie: object({ name: name({ doc: 'Name of the cookie.' }) }, { doc: 'Credential in a cookie.' }),
+    ...partLocations,
     expression: cel(
       {
         doc: 'Expression that returns the credential as text. Headers and query parameters that contain it are not forwarded.',
@@ -44,12 +48,15 @@ export const locationSchema = exactlyOne(
 
 export type LocationConfig = Infer<typeof locationSchema>
 
+/** The parts of a request with credentials. The query is empty or starts with a question mark. */
+export type CredentialParts = Pick<RequestFacts, 'headers' | 'query'>
+
 /** Location of a credential in requests. */
 export type CredentialLocation = {
   /** Returns the credential; undefined if absent. */
   read(facts: Facts): string | undefined
   /** Removes `credential`, with the header, parameter or cookie that contains it, from the request. */
-  remove(facts: Facts, credential: string): void
+  remove(facts: { readonly request: CredentialParts }, credential: string): void
 }
 
 /** Location of bearer tokens (RFC 6750 section 2.1). */
@@ -175,9 +182,11 @@ function evaluateOrUndefined(program: CelProgram, facts: Facts): unknown {
   }
 }
 
+/** A parameter of a query, as sent. */
 type QueryPart = { text: string; name: string; value: string }
 
-function queryParts(query: string): QueryPart[] {
+/** The parameters of a query, which is empty or starts with a question mark. */
+export function queryParts(query: string): QueryPart[] {
   if (query.length < 2) return []
   return query
     .slice(1)
@@ -189,7 +198,7 @@ function queryParts(query: string): QueryPart[] {
     })
 }
 
-function filterQuery(facts: Facts, keeps: (part: QueryPart) => boolean) {
+function filterQuery(facts: { readonly request: CredentialParts }, keeps: (part: QueryPart) => boolean) {
   const parts = queryParts(facts.request.query)
   const kept = parts.filter(keeps)
   if (kept.length === parts.length) return
@@ -199,7 +208,7 @@ function filterQuery(facts: Facts, keeps: (part: QueryPart) => boolean) {
 }
 
 /** Form decoding; malformed escapes are not decoded. */
-function decoded(text: string): string {
+export function decoded(text: string): string {
   const spaced = text.replaceAll('+', ' ')
   if (!spaced.includes('%')) return spaced
   try {
@@ -209,7 +218,8 @@ function decoded(text: string): string {
   }
 }
 
-function cookiePairs(header: string | undefined): string[] {
+/** The `name=value` pairs of a `cookie` header. */
+export function cookiePairs(header: string | undefined): string[] {
   if (header === undefined) return []
   return header
     .split(';')
@@ -217,7 +227,8 @@ function cookiePairs(header: string | undefined): string[] {
     .filter((pair) => pair !== '')
 }
 
-function cookieName(pair: string): string {
+/** Name of a pair of a `cookie` header. */
+export function cookieName(pair: string): string {
   const equals = pair.indexOf('=')
   return equals === -1 ? pair : pair.slice(0, equals).trim()
 }

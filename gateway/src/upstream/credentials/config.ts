@@ -1,0 +1,77 @@
+import {
+  anyOfShapes,
+  exactlyOne,
+  filePath,
+  type Infer,
+  object,
+  optional,
+  type SecretSource,
+  secret,
+  secretSource,
+} from '../../schema/dsl.ts'
+import { azureAuthSchema } from './azure/config.ts'
+import { crossAppAccessSchema, jwtSignSchema, tokenExchangeSchema } from './oauth-config.ts'
+import { credentialPlace } from './place-config.ts'
+
+const keyDoc = "The gateway's own credential at the backend."
+
+const key = anyOfShapes(
+  [
+    secret({ doc: keyDoc, example: '$UPSTREAM_KEY' }),
+    object(
+      { file: filePath({ doc: 'Path of a file that contains the credential.', holds: 'credential' }) },
+      { doc: 'Credential in a file.' },
+    ),
+    object(
+      { value: secretSource({ doc: keyDoc, example: '$UPSTREAM_KEY' }), location: optional(credentialPlace) },
+      { doc: 'Credential with its location.' },
+    ),
+  ],
+  { doc: `${keyDoc} A text, \`{file: path}\`, or \`{value, location}\`.` },
+)
+
+/** Credentials for a backend. */
+export const backendAuthSchema = exactlyOne(
+  {
+    key,
+    passthrough: object(
+      { location: optional(credentialPlace) },
+      { doc: 'Forwards the accepted credential of the client, which is otherwise withheld from backends.' },
+    ),
+    jwtSign: jwtSignSchema,
+    oauthTokenExchange: tokenExchangeSchema,
+    crossAppAccess: crossAppAccessSchema,
+    azure: azureAuthSchema,
+  },
+  { location: optional(credentialPlace) },
+  { doc: 'How the gateway authenticates to the backend.' },
+)
+
+export type BackendAuthConfig = Infer<typeof backendAuthSchema>
+
+/** The key of `backendAuth`; undefined for other ways of authentication. */
+export function keyOf({ key: configured }: BackendAuthConfig): SecretSource | undefined {
+  return typeof configured === 'object' && 'value' in configured ? configured.value : configured
+}
+
+/** The places of a configuration that set the location, with their paths. */
+export function placesOf(auth: BackendAuthConfig) {
+  const { key: configured, passthrough, jwtSign, oauthTokenExchange, location } = auth
+  const ofKey = typeof configured === 'object' && 'value' in configured ? configured.location : undefined
+  const places = [
+    { place: ofKey, path: ['key', 'location'] },
+    { place: passthrough?.location, path: ['passthrough', 'location'] },
+    { place: jwtSign?.location, path: ['jwtSign', 'location'] },
+    {
+      place: oauthTokenExchange?.authorizationLocation,
+      path: ['oauthTokenExchange', 'authorizationLocation'],
+    },
+    { place: location, path: ['location'] },
+  ]
+  return places.flatMap(({ place, path }) => (place === undefined ? [] : [{ place, path }]))
+}
+
+/** The location of a credential; undefined for the default. */
+export function placeOf(auth: BackendAuthConfig) {
+  return placesOf(auth)[0]?.place
+}

@@ -1,0 +1,50 @@
+import { firstHeader, type Headers } from '../../net/http/headers.ts'
+import { cookieName, cookiePairs, decoded, queryParts } from './credential-location.ts'
+import type { CredentialPlaceConfig } from './place-config.ts'
+
+/**
+ * The part of an outgoing request that credentials change in place. `path` includes the query. `origin` is
+ * undefined for calls of gRPC services.
+ */
+export type AuthorizedRequest = { headers: Headers; path: string; readonly origin?: string | undefined }
+
+/** Sets a credential on a request, in place of a value of the client at the same location. */
+export type Place = (request: AuthorizedRequest, credential: string) => void
+
+/** Location of bearer tokens (RFC 6750 section 2.1). */
+const bearer = { name: 'authorization', prefix: 'Bearer ' }
+
+/** Compiles the location of a credential in requests to a backend. Default: `authorization: Bearer`. */
+export function compilePlacement(config: CredentialPlaceConfig | undefined): Place {
+  if (config?.queryParameter !== undefined) return inQuery(config.queryParameter.name)
+  if (config?.cookie !== undefined) return inCookie(config.cookie.name)
+  const { name, prefix = '' } = config?.header ?? bearer
+  const header = name.toLowerCase()
+  return ({ headers }, credential) => {
+    headers[header] = prefix + credential
+  }
+}
+
+function inQuery(parameter: string): Place {
+  const name = encodeURIComponent(parameter)
+  return (request, credential) => {
+    const { path } = request
+    const mark = path.indexOf('?')
+    const kept =
+      mark < 0 ? [] : queryParts(path.slice(mark)).filter((part) => decoded(part.name) !== parameter)
+    const parts = [...kept.map(({ text }) => text), `${name}=${encodeURIComponent(credential)}`]
+    request.path = `${mark < 0 ? path : path.slice(0, mark)}?${parts.join('&')}`
+  }
+}
+
+function inCookie(cookie: string): Place {
+  return ({ headers }, credential) => {
+    const others = cookiePairs(firstHeader(headers, 'cookie')).filter((pair) => cookieName(pair) !== cookie)
+    headers['cookie'] = [...others, `${cookie}=${cookieValue(credential)}`].join('; ')
+  }
+}
+
+/** RFC 6265 section 4.1.1. Other characters are percent-encoded: a semicolon would start another cookie. */
+function cookieValue(text: string): string {
+  return text.replace(/[^\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]/gu, (other) => encodeURIComponent(other))
+}

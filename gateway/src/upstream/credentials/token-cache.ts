@@ -1,0 +1,85 @@
+import type { Clock } from '../../lib/clock.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { createLru } from '../../lib/lru.ts'
+
+/** A token with its lifetime. */
+export type TimedToken = { readonly token: string; readonly lifetimeMs: number }
+
+/** Tokens by key. Concurrent calls with the same key share one request. */
+export type TokenCache = {
+  /** The token of a key; requested if there is none. Rejects with the failure of the request. */
+  get(key: string, request: () => Promise<TimedToken>): string | Promise<string>
+}
+
+/** A limit of the gateway prevents a request: the failure is no result for the key. */
+export class RequestNotSent extends GatewayError {}
+
+/** State of one key. Times are those of `Clock.monotonic`. */
+type Entry = {
+  token: string | undefined
+  /** The token is not used from this time on. */
+  staleAt: number
+  /** The token is requested anew from this time on, and still used. */
+  refreshAt: number
+  pending: Promise<string> | undefined
+  failures: number
+  failure: unknown
+  /** No request before this time. */
+  retryAt: number
+}
+
+/** A token is not used shortly before its end: it must be valid at the backend. */
+const marginMs = 15_000
+const refreshShare = 0.2
+const firstBackoffMs = 500
+const maxBackoffMs = 30_000
+
+/** Creates a cache of at most `maxEntries` tokens. Failed requests are repeated after a growing pause. */
+export function createTokenCache(maxEntries: number, { monotonic }: Pick<Clock, 'monotonic'>): TokenCache {
+  const entries = createLru<string, Entry>(maxEntries)
+
+  function entryOf(key: string): Entry {
+    const known = entries.get(key)
+    if (known !== undefined) return known
+    const created: Entry = {
+      ...{ token: undefined, staleAt: 0, refreshAt: 0, pending: undefined },
+      ...{ failures: 0, failure: undefined, retryAt: Number.NEGATIVE_INFINITY },
+    }
+    entries.set(key, created)
+    return created
+  }
+
+  async function renew(entry: Entry, request: () => Promise<TimedToken>): Promise<string> {
+    try {
+      const { token, lifetimeMs } = await Promise.resolve().then(request)
+      const now = monotonic()
+      const usableMs = lifetimeMs - Math.min(marginMs, lifetimeMs / 2)
+      Object.assign(entry, { token, failures: 0, failure: undefined, staleAt: now + usableMs })
+      entry.refreshAt = entry.staleAt - usableMs * refreshShare
+      return token
+    } catch (error) {
+      if (error instanceof RequestNotSent) throw error
+      entry.failures += 1
+      entry.failure = error
+      entry.retryAt = monotonic() + Math.min(firstBackoffMs * 2 ** (entry.failures - 1), maxBackoffMs)
+      throw error
+    } finally {
+      entry.pending = undefined
+    }
+  }
+
+  return {
+    get(key, request) {
+      const entry = entryOf(key)
+      const now = monotonic()
+      const usable = entry.token !== undefined && now < entry.staleAt ? entry.token : undefined
+      if (usable !== undefined && now < entry.refreshAt) return usable
+      if (entry.pending === undefined && now >= entry.retryAt) {
+        entry.pending = renew(entry, request)
+        // A failed refresh is retried; without a usable token the caller receives the failure.
+        entry.pending.catch(() => {})
+      }
+      return usable ?? entry.pending ?? Promise.reject(entry.failure)
+    },
+  }
+}

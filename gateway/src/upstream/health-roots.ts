@@ -1,0 +1,2 @@
+/** Variables of `health.unhealthyExpression`. */
+export const healthRoots: ReadonlySet<string> = new Set(['request', 'source', 'jwt', 'response'])
