@@ -1,5 +1,6 @@
 import type { CelProgram } from '../cel/cel.ts'
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
+import type { JsonValue } from '../lib/json/json.ts'
 import type { WorkQueue } from '../lib/scheduling/work-queue.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
@@ -202,4 +203,48 @@ function answer(exchange: Exchange, refusal: Denial<DenialReason> | undefined): 
   reason.meter.refused()
   exchange.log.refusedBy = `authorization: ${reason.name}${denialSuffix(refusal)}`
   return refuse(exchange, { status: 403, code: 'authorization_failed', message: 'authorization failed' })
+}
+
+/** `authorization` of a model with its place. */
+export type ModelRules = { readonly scope: string; readonly config: AuthorizationConfig }
+
+/**
+ * Compiles the rules of models. A request must satisfy those of each model that may serve it: with failover,
+ * of every target. Undefined without rules.
+ */
+export function compileModelAuthorization(
+  ofModels: readonly ModelRules[],
+  context: CompileContext,
+  variables: ReadonlySet<string>,
+): Policy | undefined {
+  if (ofModels.length === 0) return undefined
+  const byConfig = new Map<object, readonly Policy[]>(
+    ofModels.map(({ scope, config }) => {
+      const { beforeBody, afterBody } = compileAuthorization(config, context, { variables, scope })
+      return [config, [beforeBody, afterBody].filter((policy) => policy !== undefined)]
+    }),
+  )
+  const rulesOf = (exchange: Exchange): readonly Policy[] => {
+    const configured = exchange.llm?.rulesOfModels?.(exchange) ?? []
+    return configured.flatMap((config) => byConfig.get(config) ?? [])
+  }
+  return {
+    name: 'authorization of the model',
+    onRequest(exchange) {
+      const rules = rulesOf(exchange)
+      return rules.length === 0 ? undefined : firstRefusal(rules, exchange)
+    },
+    explain(exchange): JsonValue | undefined {
+      const explained = rulesOf(exchange).map((policy) => policy.explain?.(exchange) ?? null)
+      return explained.length === 0 ? undefined : explained
+    },
+  }
+}
+
+async function firstRefusal(rules: readonly Policy[], exchange: Exchange): Promise<Reply | undefined> {
+  for (const rule of rules) {
+    const refusal = await rule.onRequest?.(exchange)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
 }

@@ -97,7 +97,7 @@ export function compileCors(config: CorsConfig): Policy {
         setPermissions(headers, request.headers)
         expose(headers, exposed.fixed)
       }
-      return { status: 204, headers, body: undefined }
+      return { status: 200, headers, body: undefined }
     },
     onReply({ facts: { request } }, reply) {
       if (isPreflight(request)) return reply

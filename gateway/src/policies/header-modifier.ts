@@ -1,5 +1,5 @@
-import { forwardingOf } from '../pipeline/forwarding.ts'
 import type { Policy } from '../pipeline/policy.ts'
+import { forwardingOf } from '../pipeline/request-edits.ts'
 import type { ReportIssue } from '../schema/report.ts'
 import {
   checkHeaderModifier as check,

@@ -1,10 +1,4 @@
 import type { AuthenticationCheck } from '../identity/authentication.ts'
-import {
-  bearerLocation,
-  checkLocation,
-  compileLocation,
-  locationSchema,
-} from '../identity/credential-location.ts'
 import { compileTokenCheck } from '../identity/jwt/jwt-authentication.ts'
 import { type TokenVerifier, verifierByIssuer } from '../identity/jwt/token-verifier.ts'
 import {
@@ -19,6 +13,12 @@ import { refuse } from '../pipeline/errors.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { anyOfShapes, enumeration, type Infer, list, name, object, optional } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
+import {
+  bearerLocation,
+  checkLocation,
+  compileLocation,
+  locationSchema,
+} from '../upstream/credentials/credential-location.ts'
 
 const anyAudience = '*'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import type { Facts } from '../pipeline/exchange.ts'
-import type { McpItem } from '../pipeline/mcp-item.ts'
+import type { McpItem } from '../pipeline/mcp/mcp-item.ts'
 import { createRecording, type Explain } from '../pipeline/recording/recording.ts'
 import { check } from '../schema/check.ts'
 import {

@@ -4,7 +4,7 @@ import { referencesField } from '../cel/references.ts'
 import { withSharedWorkBudget } from '../cel/work-budget.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
-import { loggableItemName, type McpItem } from '../pipeline/mcp-item.ts'
+import { loggableItemName, type McpItem } from '../pipeline/mcp/mcp-item.ts'
 import { type Recording, recordItem } from '../pipeline/recording/recording.ts'
 import {
   compileDecision,
@@ -114,7 +114,7 @@ export function compileMcpAuthorization(
   })
   const rules = config.rules.map((rule, index): Rule => {
     const { kind, source } = ruleSource(rule)
-    const readsMethod = referencesField(source, 'mcp', 'method')
+    const readsMethod = ['method', 'methodName'].some((name) => referencesField(source, 'mcp', name))
     return {
       ...reason(`${kind} rule ${index + 1}`),
       kind,

@@ -1,8 +1,7 @@
-import type { Headers } from '../net/http/headers.ts'
 import { refuse } from '../pipeline/errors.ts'
-import { forwardingOf } from '../pipeline/forwarding.ts'
 import type { Policy } from '../pipeline/policy.ts'
 import { type RequestBodyLimits, readRequestBody } from '../pipeline/request-body.ts'
+import { markDecodedBody } from '../pipeline/request-edits.ts'
 
 const empty = new Uint8Array(0)
 
@@ -23,16 +22,9 @@ export function compileRequestBody(rules: RequestBodyLimits): Policy {
         if (read.kind === 'refused') return refuse(exchange, read.refusal)
         facts.body = read.bytes
         exchange.body = read.bytes.byteLength === 0 ? undefined : read.bytes
-        if (read.decoded) forwardingOf(exchange).headerEdits.push(removeCoding)
+        if (read.decoded) markDecodedBody(exchange)
         return undefined
       })
     },
   }
-}
-
-/** Headers about the coded bytes, which are not forwarded (RFC 9110 section 8.4, RFC 9530). */
-const aboutCoding = ['content-encoding', 'content-digest', 'repr-digest', 'digest', 'content-md5']
-
-function removeCoding(headers: Headers): void {
-  for (const name of aboutCoding) delete headers[name]
 }

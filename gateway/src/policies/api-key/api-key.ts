@@ -1,16 +1,17 @@
+import { SecretText } from '../../cel/secret-text.ts'
 import type { AuthenticationCheck, AuthenticationOutcome } from '../../identity/authentication.ts'
-import {
-  checkLocation,
-  compileLocation,
-  defaultLocations,
-  locationSchema,
-} from '../../identity/credential-location.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { KeyLimit } from '../../pipeline/keys/key-limits.ts'
 import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import {
+  checkLocation,
+  compileLocation,
+  defaultLocations,
+  locationSchema,
+} from '../../upstream/credentials/credential-location.ts'
 import type { ApiKeyEntry } from './entry.ts'
 import { createKeyIndex } from './key-index.ts'
 import { intersectAccess } from './name-patterns.ts'
@@ -83,7 +84,7 @@ export function compileApiKey(
         ended ??= entry
         continue
       }
-      admit(exchange, entry)
+      admit(exchange, entry, key)
       return { kind: 'accepted', credential: key, locations }
     }
     if (ended !== undefined) return unauthorized(exchange, invalid, `${ended.ending} key ${ended.id}`)
@@ -93,10 +94,11 @@ export function compileApiKey(
 }
 
 /** The first key of a request, of its most specific scope, is its identity. Every key restricts it. */
-function admit({ facts, auth }: Exchange, entry: ApiKeyEntry) {
+function admit({ facts, auth }: Exchange, entry: ApiKeyEntry, key: string) {
   const { models, targets, limits, budgets, validUntil } = entry
   if (facts.apiKey === undefined) {
     facts.apiKey = entry.facts
+    facts.key = new SecretText(key)
     auth.keyGroup = entry.group
   }
   if (models !== undefined) auth.models = intersectAccess(auth.models, models)

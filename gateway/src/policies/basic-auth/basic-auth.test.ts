@@ -45,8 +45,10 @@ function compiled(config: BasicAuthConfig, threads: ThreadPool) {
   const context = { ...fixtureContext(), threads }
   const policy = compileAuthentication('basic auth', [compileBasicAuth(config, context)])
   return {
-    async send(authorization?: string) {
-      const exchange = fixtureExchange({ headers: authorization === undefined ? {} : { authorization } })
+    async send(authorization?: string, header = 'authorization') {
+      const exchange = fixtureExchange({
+        headers: authorization === undefined ? {} : { [header]: authorization },
+      })
       const reply = await throughAll([policy], exchange)
       return { reply, exchange, status: reply.status }
     },
@@ -57,6 +59,16 @@ const basic = (user: string, password: string) =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
 describe('a request with a password', () => {
+  it('is admitted by the configured header, which is removed', async () => {
+    const header = { name: 'X-User', prefix: 'Basic ' }
+    const { send } = setUp({ authorizationLocation: { header } })
+    const { status, exchange } = await send(basic('ada', 'correct horse'), 'x-user')
+    expect(status).toBe(200)
+    expect(exchange.facts.basicAuth).toEqual({ username: 'ada' })
+    expect(exchange.facts.request.headers).not.toHaveProperty('x-user')
+    expect((await send(basic('ada', 'correct horse'))).status).toBe(401)
+  })
+
   it.each([
     ['ada', 'correct horse'],
     ['ben', 'pässword: 1'],

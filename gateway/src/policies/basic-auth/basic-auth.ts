@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
 import type { AuthenticationCheck, AuthenticationOutcome } from '../../identity/authentication.ts'
-import { basicLocation } from '../../identity/credential-location.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
@@ -16,9 +15,20 @@ import {
   secret,
 } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import {
+  basicLocation,
+  checkLocation,
+  compileLocation,
+  locationSchema,
+} from '../../upstream/credentials/credential-location.ts'
 import { parseHtpasswd } from './htpasswd.ts'
 import { verifyOnThread } from './password-task.ts'
 import { createVerifier, type Verification } from './verifier.ts'
+
+/** `realm` of passwords. */
+export const realmSchema = optional(
+  name({ doc: 'Name of the area that browsers show with the login.', default: 'Restricted' }, { max: 200 }),
+)
 
 /** `basicAuth`: user names and passwords (RFC 7617). */
 export const basicAuthSchema = object(
@@ -39,18 +49,14 @@ export const basicAuthSchema = object(
       ],
       { doc: 'Users with bcrypt or argon2 hashes, as `htpasswd -B` writes them.', secret: true },
     ),
-    realm: optional(
-      name(
-        { doc: 'Name of the area that browsers show with the login.', default: 'Restricted' },
-        { max: 200 },
-      ),
-    ),
+    realm: realmSchema,
     mode: optional(
       enumeration(['strict', 'optional'], {
         doc: 'Authentication mode: `strict` requires a valid password, `optional` also admits requests without a password.',
         default: 'strict',
       }),
     ),
+    authorizationLocation: optional(locationSchema),
   },
   {
     doc: 'Authentication with user name and password. The name is `basicAuth.username` in expressions, and the password is removed from the request.',
@@ -63,17 +69,26 @@ export type BasicAuthConfig = Infer<typeof basicAuthSchema>
 const maxWaiting = 32
 
 /** Reports invalid users of an inline text, and realms that no header can contain. */
-export function checkBasicAuth({ htpasswd, realm }: BasicAuthConfig, report: ReportIssue): void {
+export function checkBasicAuth(
+  { htpasswd, realm, authorizationLocation }: BasicAuthConfig,
+  report: ReportIssue,
+): void {
   if (typeof htpasswd === 'string') {
     const parsed = parseHtpasswd(htpasswd)
     if (parsed.kind === 'invalid') report(['htpasswd'], parsed.message)
   }
+  if (authorizationLocation !== undefined)
+    checkLocation(authorizationLocation, (path, message) =>
+      report(['authorizationLocation', ...path], message),
+    )
   if (realm !== undefined && !/^[\x20-\x7e]+$/.test(realm)) report(['realm'], 'must be printable ASCII')
 }
 
 /** Compiles authentication by password. Writes `facts.basicAuth`. */
 export function compileBasicAuth(config: BasicAuthConfig, context: CompileContext): AuthenticationCheck {
-  const { realm = 'Restricted', mode = 'strict' } = config
+  const { realm = 'Restricted', mode = 'strict', authorizationLocation } = config
+  const location =
+    authorizationLocation === undefined ? basicLocation : compileLocation(authorizationLocation)
   const challenge = `Basic realm="${realm.replace(/["\\]/g, '\\$&')}", charset="UTF-8"`
   const queue = context.retained('password verifications', createQueue)
   const verify = createVerifier({
@@ -83,7 +98,7 @@ export function compileBasicAuth(config: BasicAuthConfig, context: CompileContex
   })
 
   return (exchange) => {
-    const encoded = basicLocation.read(exchange.facts)
+    const encoded = location.read(exchange.facts)
     if (encoded === undefined)
       return mode === 'optional' ? undefined : unauthorized(exchange, missing, challenge)
     const credential = decode(encoded)
@@ -93,7 +108,7 @@ export function compileBasicAuth(config: BasicAuthConfig, context: CompileContex
       if (verification === 'busy') return { kind: 'refused', reply: busy(exchange) }
       if (verification === 'invalid') return unauthorized(exchange, invalid, challenge)
       exchange.facts.basicAuth = { username: user }
-      return { kind: 'accepted', credential: encoded, locations: [basicLocation] }
+      return { kind: 'accepted', credential: encoded, locations: [location] }
     }
     const verification = verify(user, password)
     return typeof verification === 'string' ? admit(verification) : verification.then(admit)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { CelProgram } from '../../cel/cel.ts'
-import { compileCheckedCel } from '../../cel/checked.ts'
+import { compileCheckedCel, compileCheckedKey } from '../../cel/checked.ts'
 import { CelEvaluationError } from '../../cel/failure.ts'
 import {
   createWindowSource,
@@ -13,7 +13,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import { hashedValue, mayBeCredential } from '../../pipeline/recording/credential-values.ts'
 import { evaluateOrDefault } from '../../pipeline/rules.ts'
 import type { BudgetRule } from '../../schema/budget.ts'
-import type { BudgetMeter } from '../../telemetry/metrics/budgets.ts'
+import type { BudgetMeter } from '../../telemetry/metrics/limits.ts'
 import { accountPrefix } from './accounts.ts'
 import { type BudgetConfig, budgetRule, budgetVariables } from './config.ts'
 
@@ -48,7 +48,7 @@ export function compileBudget(
   const rule = budgetRule(config)
   const label = `${scope}: ${rule.name}`
   const when = config.when === undefined ? undefined : compileCheckedCel(config.when, budgetVariables)
-  const key = config.key === undefined ? undefined : compileCheckedCel(config.key, budgetVariables)
+  const key = config.key === undefined ? undefined : compileCheckedKey(config.key, budgetVariables)
   const isSecret = key !== undefined && mayBeCredential(key)
   return {
     ...createBudget(rule, identityOf(scope, rule), windowSource(context)),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange, fixtureUsage } from '../../../test/fixtures/pipeline.ts'
 import { createPlaneMemories } from '../../../test/support/plane-memories.ts'
+import { SecretText } from '../../cel/secret-text.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { CallEstimate, Exchange } from '../../pipeline/exchange.ts'
@@ -186,6 +187,18 @@ describe('budgets', () => {
     expect(call(world, 1, { group: 'a' })).toBeUndefined()
     expect(call(world, 1, { group: 'b' })?.charges?.[0]?.value).toBe('b')
     expect(call(world, 1)?.charges?.[0]?.value).toBe('')
+  })
+
+  it.each(['apiKey.key', 'apiKey.key.unredacted()'])('store values of %s as different hashes', (key) => {
+    const world = worldOf([{ ...team, key }])
+    const storedFor = (secret: string) => {
+      const exchange = requestOf({ group: 'a' })
+      exchange.facts.key = new SecretText(secret)
+      admit(world, exchange)
+      return end(world, exchange, 5).charges?.[0]?.value
+    }
+    expect(storedFor('key-1')).toMatch(/^sha256:[0-9a-f]{64}$/)
+    expect(storedFor('key-2')).not.toBe(storedFor('key-1'))
   })
 
   it.each(['authorization', 'api_key', 'x-password'])('store values of the header %s as hashes', (name) => {

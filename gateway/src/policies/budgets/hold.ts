@@ -1,6 +1,6 @@
 import type { AccountReference, KeyedAccounts } from '../../lib/planes/keyed-accounts.ts'
 import type { TimeWindow } from '../../lib/time-window.ts'
-import type { BudgetStatus } from '../../pipeline/exchange.ts'
+import type { BudgetStatus } from '../../pipeline/limits/limits.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Budget } from './budget.ts'
 

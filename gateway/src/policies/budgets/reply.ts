@@ -2,7 +2,8 @@ import type { Clock } from '../../lib/clock.ts'
 import { decimalDollars } from '../../lib/picodollars.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import { refuse } from '../../pipeline/errors.ts'
-import type { BudgetStatus, Exchange } from '../../pipeline/exchange.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { BudgetStatus } from '../../pipeline/limits/limits.ts'
 
 /** Formats picodollars as dollars, or tokens, as a decimal number without exponent. */
 export function formatAmount(unit: BudgetStatus['unit'], amount: number): string {

@@ -44,11 +44,12 @@ export const guardFields = {
   rejection: optional(rejection),
 }
 
-const guard = exactlyOne(kindSchemas, guardFields, { doc: 'Guard.' })
+/** A guard of any kind. */
+export const guardSchema = exactlyOne(kindSchemas, guardFields, { doc: 'Guard.' })
 
-export type GuardConfig = Infer<typeof guard>
+export type GuardConfig = Infer<typeof guardSchema>
 
-const guards = (doc: string) => optional(list(guard, { doc }, { max: 64 }))
+const guards = (doc: string) => optional(list(guardSchema, { doc }, { max: 64 }))
 
 /** `guardrails`: guards of requests to models and their responses. */
 export const guardrailsSchema = object(

@@ -33,7 +33,13 @@ export type CheckedContent = {
 export type Outcome =
   | { readonly kind: 'pass' }
   | { readonly kind: 'changed'; readonly contents: readonly string[] }
-  | { readonly kind: 'rejected'; readonly rejection: Rejection; readonly guard: string }
+  | {
+      readonly kind: 'rejected'
+      readonly rejection: Rejection
+      readonly guard: string
+      /** The check failed. */
+      readonly isFailure?: true
+    }
 
 /**
  * Runs the guards in order, each on the content as modified by earlier ones, until one rejects. A failed
@@ -72,7 +78,7 @@ export async function runGuards(guards: readonly Guard[], checked: CheckedConten
       record(guard.failOpen ? 'fail_open' : 'fail_closed', reason)
       if (guard.failOpen) continue
       exchange.log.failure ??= error
-      return { kind: 'rejected', rejection: failureRejections[phase], guard: guard.name }
+      return { kind: 'rejected', rejection: failureRejections[phase], guard: guard.name, isFailure: true }
     }
     if (verdict.kind === 'allow') {
       record('allow', undefined)
@@ -126,7 +132,8 @@ function failureReason(error: unknown): string {
 /** Maximum number of distinct decisions per request. Windows of a stream repeat the same ones. */
 const maxDecisions = 16
 
-function recordDecision(exchange: Exchange, decision: GuardDecision): void {
+/** Records a decision for the log and the explanation. */
+export function recordDecision(exchange: Exchange, decision: GuardDecision): void {
   if (exchange.recording !== undefined) recordGuard(exchange.recording, decision)
   if (decision.outcome === 'allow') return
   const decisions = exchange.guards ?? []

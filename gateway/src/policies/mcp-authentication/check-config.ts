@@ -1,6 +1,6 @@
-import { checkLocation } from '../../identity/credential-location.ts'
 import { checkJwks } from '../../identity/jwt/verifier-config.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import { checkLocation } from '../../upstream/credentials/credential-location.ts'
 import { checkAuthorizationServer } from './authorization-server/config.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import { isRedirectUriPattern } from './redirect-uri-patterns.ts'

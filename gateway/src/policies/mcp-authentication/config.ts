@@ -1,4 +1,3 @@
-import { locationSchema } from '../../identity/credential-location.ts'
 import { jwksSchema, validationOptionsSchema } from '../../identity/jwt/verifier-config.ts'
 import {
   boolean,
@@ -13,6 +12,7 @@ import {
   secretSource,
   url,
 } from '../../schema/dsl.ts'
+import { locationSchema } from '../../upstream/credentials/credential-location.ts'
 import { authorizationServerSchema } from './authorization-server/config.ts'
 
 function provider(doc: string) {

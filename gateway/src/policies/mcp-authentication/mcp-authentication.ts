@@ -1,5 +1,4 @@
 import type { AuthenticationCheck } from '../../identity/authentication.ts'
-import { bearerLocation, compileLocation } from '../../identity/credential-location.ts'
 import { fixedJwksUri } from '../../identity/jwt/key-source.ts'
 import type { TokenVerifier } from '../../identity/jwt/token-verifier.ts'
 import { compileVerifier } from '../../identity/jwt/verifier-config.ts'
@@ -8,6 +7,7 @@ import { createServerMetadata, type ServerMetadata } from '../../identity/provid
 import { createGauge, type Gauge } from '../../lib/planes/gauge.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Policy } from '../../pipeline/policy.ts'
+import { bearerLocation, compileLocation } from '../../upstream/credentials/credential-location.ts'
 import { sendUnder } from '../../upstream/egress.ts'
 import { compileAccessTokenCheck } from './access-token-check.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Headers } from '../../net/http/headers.ts'
 import type { Reply } from '../../net/http-client/send.ts'
-import type { LimitStatus, RequestLimits } from '../../pipeline/exchange.ts'
+import type { LimitStatus, RequestLimits } from '../../pipeline/limits/limits.ts'
 
 /** Body text of every rate limit refusal. */
 export const limitExceeded = 'rate limit exceeded'

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange, throughPolicies } from '../../../test/fixtures/pipeline.ts'
+import { SecretText } from '../../cel/secret-text.ts'
 import {
   type GlobalLimitSnapshot,
   mergeLimitSnapshots,
@@ -15,7 +16,10 @@ function limits(local: LocalRateLimitConfig) {
   return {
     context,
     send: (id: string, headers: Record<string, string> = {}) =>
-      throughPolicies([beforeBody], fixtureExchange({ headers }, { apiKey: { id } })),
+      throughPolicies(
+        [beforeBody],
+        fixtureExchange({ headers }, { apiKey: { id }, key: new SecretText(`key-of-${id}`) }),
+      ),
     read: () => takeLimitSnapshot([{ place: 'llm', local, global: undefined }], context),
   }
 }
@@ -59,6 +63,15 @@ describe('readings', () => {
     expect(text).not.toContain('secret')
     expect(text).toMatch(/"value":"sha256:[0-9a-f]{16}"/)
   })
+
+  it.each(['apiKey.key', 'apiKey.key.unredacted()', 'toJson([apiKey.key])'])(
+    'count each credential of %s separately, and do not reveal it',
+    async (key) => {
+      const { send, read } = limits([{ requests: 1, unit: 'Minutes', key }])
+      expect([send('ann').status, send('bob').status, send('ann').status]).toEqual([200, 200, 429])
+      expect(JSON.stringify(await read())).not.toMatch(/key-of-(?:ann|bob)/)
+    },
+  )
 })
 
 describe('readings of several data planes', () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CelProgram } from '../../cel/cel.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { mayBeCredential } from '../../pipeline/recording/credential-values.ts'
 import { type Bucket, refillBucket, secondsToRefill, usedAt } from './bucket.ts'
 import { type GlobalRateLimitConfig, timeoutOf } from './global/config.ts'
 import { type GlobalLimitCounts, globalLimitState, labelOf } from './global/state.ts'
@@ -203,8 +204,8 @@ function bucketStatus(bucket: Bucket, { rate }: Limit, nowMs: number): BucketSta
 const clientVariables = ['request', 'llmRequest'] as const
 
 /** Formats key values; values that may be secrets are shown as hashes. */
-function keyDisplay({ roots }: CelProgram): (value: string) => string {
-  if (!clientVariables.some((root) => roots.has(root))) return (value) => value
+function keyDisplay(key: CelProgram): (value: string) => string {
+  if (!clientVariables.some((root) => key.roots.has(root)) && !mayBeCredential(key)) return (value) => value
   return (value) => `sha256:${createHash('sha256').update(value).digest('hex').slice(0, 16)}`
 }
 

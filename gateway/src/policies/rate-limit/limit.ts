@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { CelProgram } from '../../cel/cel.ts'
-import { compileCheckedCel } from '../../cel/checked.ts'
+import { compileCheckedKey } from '../../cel/checked.ts'
 import { CelEvaluationError } from '../../cel/failure.ts'
 import { clientNetwork } from '../../lib/address/client-network.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -98,7 +98,7 @@ function memoryOf({ id, identity, counts, key, isShared }: IdentifiedRule, { sco
 function compileLimit(rule: IdentifiedRule, context: CompileContext, options: LimitOptions): Limit {
   const label = `${options.scope}: ${rule.label}`
   const memory = memoryOf(rule, options)
-  const key = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyVariables)
+  const key = rule.key === undefined ? undefined : compileCheckedKey(rule.key, keyVariables)
   const sinceMs = wholeMs(context.clock)
   const rate = { ...rule.rate, sinceMs }
   const { counts, isShared } = rule

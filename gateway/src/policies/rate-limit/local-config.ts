@@ -27,6 +27,7 @@ export const keyVariables: ReadonlySet<string> = new Set([
   'apiKey',
   'llmRequest',
   'llm',
+  'mcp',
 ])
 
 /**
@@ -50,7 +51,7 @@ export const limitFields = {
   key: optional(
     cel(
       {
-        doc: 'Expression with a separate count per value. Requests without a value share one count. `source.address` counts IPv6 clients by /64; `string(source.address)` counts single addresses.',
+        doc: 'Expression with a separate count per value. Requests without a value share one count. With `mcp` in it, the limit counts messages to MCP targets, by `mcp.tool.name` for example only calls of tools. `source.address` counts IPv6 clients by /64; `string(source.address)` counts single addresses.',
         example: 'apiKey.id',
       },
       [...keyVariables],
@@ -97,12 +98,14 @@ const perInterval = object(
   { doc: 'Token bucket by capacity, refill and interval.' },
 )
 
-export const localRateLimitSchema = list(
-  anyOfShapes([perUnit, perInterval], {
-    doc: 'Limit as an allowance per unit of time or as a token bucket.',
-  }),
-  { doc: 'Limits counted by this process. A request must pass all of them.' },
-)
+/** A limit of `localRateLimit`. */
+export const limitSchema = anyOfShapes([perUnit, perInterval], {
+  doc: 'Limit as an allowance per unit of time or as a token bucket.',
+})
+
+export const localRateLimitSchema = list(limitSchema, {
+  doc: 'Limits counted by this process. A request must pass all of them.',
+})
 
 export type LocalRateLimitConfig = Infer<typeof localRateLimitSchema>
 type Entry = LocalRateLimitConfig[number]

@@ -1,5 +1,6 @@
 import type { Reply } from '../../net/http-client/send.ts'
-import type { Exchange, RequestLimits } from '../../pipeline/exchange.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { RequestLimits } from '../../pipeline/limits/limits.ts'
 import { setLimitHeaders } from './headers.ts'
 
 /** Charges token usage after the response ends, including failed ones (specification, rate limit rule 4). */

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { Path } from '../../schema/path.ts'
 import type { LocalRateLimitConfig } from './local-config.ts'
 import { checkSharedLimits } from './shared-limits.ts'
 
@@ -13,7 +14,10 @@ it('reports limits with the same id and other content', () => {
     [{ id: 'a', requests: 1, unit: 'Hours', burst: 1 }],
   ]
   const found: string[] = []
-  const located = lists.map((limits, index) => ({ path: ['routes', index], limits }))
+  const located = lists.map((limits, index) => ({
+    limits,
+    at: (part: Path): Path => ['routes', index, ...part],
+  }))
   checkSharedLimits(located, (path, message) => found.push(`${path.join('.')}: ${message}`))
   expect(found).toEqual(['routes.2.0.id: another limit with the id "a" differs: they share one count'])
 })

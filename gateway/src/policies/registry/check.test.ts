@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Schema } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import type { LocalRateLimitConfig } from '../rate-limit/local-config.ts'
 import type { TrafficKind } from './cel-variables.ts'
 import { checkGatewayPolicies, checkRoutePolicies, replacesPrefix } from './check.ts'
 import { llmPoliciesSchema, type PoliciesConfig } from './schema.ts'
@@ -84,11 +85,36 @@ describe('checking policies', () => {
   })
 
   it('accepts limits on tokens where there may be tokens', () => {
-    const config: PoliciesConfig = { localRateLimit: [{ tokens: 1, unit: 'Hours' }] }
+    const local: LocalRateLimitConfig = [{ tokens: 1, unit: 'Hours' }]
+    const config: PoliciesConfig = { localRateLimit: local }
     expect(mistakes(config, 'llm')).toEqual([])
     expect(mistakes(config, 'gateway')).toEqual([])
     expect(mistakes(config, 'http')).toEqual(['localRateLimit.0'])
-    expect(mistakes({ rateLimit: { local: config.localRateLimit } }, 'mcp')).toEqual(['rateLimit.local.0'])
+    expect(mistakes({ rateLimit: { local } }, 'mcp')).toEqual(['rateLimit.local.0'])
+  })
+
+  it('reports errors in conditional limits at their entries', () => {
+    const perTool = { requests: 1, unit: 'Hours', key: 'mcp.tool.name' } as const
+    const config: PoliciesConfig = {
+      localRateLimit: {
+        conditional: [
+          { tokens: 1, unit: 'Hours' },
+          { ...perTool, condition: 'jwt.sub ==' },
+        ],
+      },
+      remoteRateLimit: {
+        conditional: [
+          { host: 'l:1', domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'mcp.tool.name' }] }] },
+        ],
+      },
+    }
+    expect(mistakes(config, 'mcp')).toEqual([
+      'localRateLimit.conditional.0.condition',
+      'localRateLimit.conditional.1.condition',
+      'localRateLimit.conditional.0',
+      'localRateLimit.conditional.1.key',
+      'remoteRateLimit.conditional.0.descriptors',
+    ])
   })
 
   it('reports errors in request and reply modifications', () => {
@@ -117,7 +143,7 @@ describe('checking policies', () => {
     const config: PoliciesConfig = { requestHeaderModifier: {}, urlRewrite: {} }
     expect(mistakes(config, 'http')).toEqual([])
     expect(mistakes(config, 'llm')).toEqual([])
-    expect(mistakes(config, 'mcp')).toEqual(['urlRewrite'])
+    expect(mistakes(config, 'mcp')).toEqual([])
   })
 
   it('accepts policies of MCP where there is MCP', () => {

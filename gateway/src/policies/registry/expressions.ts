@@ -2,6 +2,15 @@ import { referencesField } from '../../cel/references.ts'
 import { ruleSource } from '../../pipeline/rules.ts'
 import type { Path } from '../../schema/path.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import { conditionsOf, type MaybeConditional, variantsOf } from '../conditional.ts'
+import { expressionsOfDelay } from '../delay.ts'
+import { expressionsOfDirectResponse } from '../direct-response.ts'
+import { expressionsOfExtAuthz } from '../ext-authz/config.ts'
+import { extProcExpressions } from '../ext-proc/config.ts'
+import type { GlobalRateLimitConfig } from '../rate-limit/global/config.ts'
+import type { LocalRateLimitConfig } from '../rate-limit/local-config.ts'
+import { expressionsOfTransformations, readsLlm, readsLlmRequest } from '../transformations/config.ts'
+import { localVariantsOf } from './limit-variants.ts'
 import type { PoliciesConfig } from './schema.ts'
 
 export type WrittenExpression = { path: Path; source: string }
@@ -9,15 +18,54 @@ export type WrittenExpression = { path: Path; source: string }
 /** Returns the expressions of a set of policies with their paths. */
 export function expressionsOf(policies: PoliciesConfig): WrittenExpression[] {
   const { authorization, mcpAuthorization, localRateLimit, remoteRateLimit, rateLimit, budgets } = policies
+  const { directResponse, extAuthz, extProc, transformations } = policies
   return [
     ...ofRules('authorization', authorization?.rules),
     ...ofRules('mcpAuthorization', mcpAuthorization?.rules),
-    ...ofLocal(['localRateLimit'], localRateLimit),
+    ...conditionsOf(localRateLimit).map(({ source, path }) => ({
+      source,
+      path: ['localRateLimit', ...path],
+    })),
+    ...localVariantsOf(localRateLimit).flatMap(({ limits, at }) =>
+      ofLocal([], limits).map(({ source, path }) => ({ source, path: ['localRateLimit', ...at(path)] })),
+    ),
     ...ofLocal(['rateLimit', 'local'], rateLimit?.local),
-    ...ofGlobal(['remoteRateLimit'], remoteRateLimit),
+    ...ofVariants('remoteRateLimit', remoteRateLimit, (one) => ofGlobal([], one)),
     ...ofGlobal(['rateLimit', 'global'], rateLimit?.global),
     ...ofBudgets(budgets),
+    ...ofVariants('extAuthz', extAuthz, expressionsOfExtAuthz),
+    ...ofVariants('directResponse', directResponse, expressionsOfDirectResponse),
+    ...ofVariants('delay', policies.delay, expressionsOfDelay),
+    ...ofVariants('transformations', transformations, expressionsOfTransformations),
+    ...ofVariants('extProc', extProc, extProcExpressions),
   ]
+}
+
+/** The conditions of a policy and the expressions of its variants. */
+function ofVariants<Config extends object>(
+  name: string,
+  policy: MaybeConditional<Config> | undefined,
+  expressionsOfOne: (config: Config) => WrittenExpression[],
+): WrittenExpression[] {
+  const variants = variantsOf(policy).flatMap(({ config, path }) =>
+    expressionsOfOne(config).map((one) => ({ ...one, path: [...path, ...one.path] })),
+  )
+  return [...conditionsOf(policy), ...variants].map(({ source, path }) => ({ source, path: [name, ...path] }))
+}
+
+const earlyPolicies: ReadonlySet<unknown> = new Set(['delay', 'directResponse', 'extProc', 'transformations'])
+
+/** Whether expressions before the backend read the body; rules and limits have their own steps. */
+export function readsBodyEarly(policies: PoliciesConfig): boolean {
+  return expressionsOf(policies).some(
+    ({ path, source }) => earlyPolicies.has(path[0]) && referencesField(source, 'request', 'body'),
+  )
+}
+
+/** Whether conditions or request expressions of transformations read the parsed LLM request. */
+export function isAfterLlmRequest(config: NonNullable<PoliciesConfig['transformations']>): boolean {
+  const sources = conditionsOf(config).map(({ source }) => source)
+  return sources.some(readsLlm) || variantsOf(config).some(({ config: one }) => readsLlmRequest(one))
 }
 
 /** Reports expressions over `request.body` on MCP routes. `where` is the location of the MCP servers. */
@@ -39,7 +87,7 @@ function ofRules(name: string, rules: Parameters<typeof ruleSource>[0][] = []): 
   })
 }
 
-function ofLocal(path: Path, limits: PoliciesConfig['localRateLimit'] = []): WrittenExpression[] {
+function ofLocal(path: Path, limits: LocalRateLimitConfig = []): WrittenExpression[] {
   return limits.flatMap(({ key }, index) =>
     key === undefined ? [] : [{ source: key, path: [...path, index, 'key'] }],
   )
@@ -52,7 +100,7 @@ function ofBudgets(budgets: PoliciesConfig['budgets'] = []): WrittenExpression[]
   ])
 }
 
-function ofGlobal(path: Path, limits: PoliciesConfig['remoteRateLimit']): WrittenExpression[] {
+function ofGlobal(path: Path, limits: GlobalRateLimitConfig | undefined): WrittenExpression[] {
   return (limits?.descriptors ?? []).flatMap(({ entries, cost, limitOverride }, index) => {
     const at = [...path, 'descriptors', index]
     return [

@@ -4,15 +4,16 @@ import { audience, issuer, keySetOf, signingPair, signToken, throughAll } from '
 import { fixtureContext, fixtureExchange, throughPolicies } from '../../../test/fixtures/pipeline.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
+import { webhookLimits } from '../guardrails/kinds/webhook/limits.ts'
 import { compilePolicies, order, type RouteKind } from './registry.ts'
 import type { PoliciesConfig } from './schema.ts'
 import type { PolicyScope } from './scope.ts'
 
 const llmRequest = { name: 'llm request' }
 const reach = { isLoopback: false, isAllowedHost: () => false }
-const llm: RouteKind = { kind: 'llm', llmRequest, reach }
+const llm: RouteKind = { kind: 'llm', maxBodyBytes: 1_000, llmRequest, reach }
 const http: RouteKind = { kind: 'http', maxBodyBytes: 1024 }
-const mcp: RouteKind = { kind: 'mcp', reach }
+const mcp: RouteKind = { kind: 'mcp', maxBodyBytes: 1_000, reach, webhooks: webhookLimits({}) }
 
 const everything: PoliciesConfig = {
   cors: { allowOrigins: ['https://chat.example.com'] },
@@ -243,6 +244,15 @@ describe('the policies of several scopes', () => {
     expect(namesOf(llm, gateway, {})).toEqual(['origin', 'llm request', 'token limits'])
     expect(namesOf(http, gateway, {})).toEqual([])
     expect(namesOf(mcp, gateway, {})).toEqual(['origin'])
+  })
+})
+
+describe('a buffer of a gateway', () => {
+  it('applies to routes of HTTP backends only: streams of others have no end', () => {
+    const gateway: PoliciesConfig = { buffer: { response: {} } }
+    expect(namesOf(http, gateway, {})).toEqual(['buffer'])
+    expect(namesOf(llm, gateway, {})).toEqual(namesOf(llm, {}, {}))
+    expect(namesOf(mcp, gateway, {})).toEqual(namesOf(mcp, {}, {}))
   })
 })
 

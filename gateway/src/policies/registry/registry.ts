@@ -1,11 +1,14 @@
 import { type AuthenticationCheck, compileAuthentication } from '../../identity/authentication.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { McpCheck } from '../../pipeline/mcp/mcp-check.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import { anyHost, normaliseHostname } from '../../pipeline/routing/hostnames.ts'
 import { compileBudgets } from '../budgets/budgets.ts'
 import { compileOrigins } from '../cors.ts'
 import { compileCsrf } from '../csrf.ts'
+import type { WebhookLimits } from '../guardrails/kinds/webhook/limits.ts'
+import { compileMcpGuardrails } from '../guardrails/mcp/mcp.ts'
 import { allOfMcpAuthorizations, type McpAuthorization } from '../mcp-authorization.ts'
 import { withoutLoginCookies } from '../oidc/oidc.ts'
 import { compileOrigin } from '../origin.ts'
@@ -26,14 +29,19 @@ type StepName =
   | 'tokens'
   | 'basicAuth'
   | 'apiKey'
+  | 'extAuthz'
   | 'authorization'
   | 'requestLimits'
   | 'keyLimits'
   | 'globalRequestLimits'
   | 'requestBody'
+  | 'a2a'
   | 'bodyAuthorization'
   | 'bodyLimits'
   | 'globalBodyLimits'
+  | 'transformations'
+  | 'buffer'
+  | 'extProc'
   | 'responseHeaderModifier'
   | 'requestRedirect'
   | 'directResponse'
@@ -41,11 +49,14 @@ type StepName =
   | 'urlRewrite'
   | 'llmRequest'
   | 'payloads'
+  | 'llmTransformations'
   | 'llmAuthorization'
+  | 'modelAuthorization'
   | 'tokenLimits'
   | 'budgets'
   | 'globalTokenLimits'
   | 'guardrails'
+  | 'delay'
 
 /**
  * Execution order of policies. In each step, policies of the gateway run before those of the listener and the
@@ -77,9 +88,11 @@ export const order: readonly Step[] = [
     because: 'as tokens, which are removed from the request first, so that a token is never an unknown key',
   },
   {
-    step: 'authorization',
-    because: 'rules on the head refuse before counting and before the body is read',
+    step: 'extAuthz',
+    because:
+      'no call for unauthenticated requests; rules may read its values, and it decides on the claims of a token',
   },
+  { step: 'authorization', because: 'rules on the head refuse before counting and reading the body' },
   { step: 'requestLimits', because: 'counting precedes the body, which is expensive to read' },
   {
     step: 'keyLimits',
@@ -91,14 +104,27 @@ export const order: readonly Step[] = [
   },
   {
     step: 'requestBody',
-    because: 'on plain HTTP routes the body is read only for expressions over it, after all other checks',
+    because:
+      'the body is read only for expressions over it, after all other checks; an LLM request is parsed later',
   },
+  { step: 'a2a', because: 'rules on the body may read the method of a call to an agent' },
   { step: 'bodyAuthorization', because: 'a denied request must not count' },
   {
     step: 'bodyLimits',
     because: 'as limits before the body: they refuse before a redirect or a backend responds',
   },
   { step: 'globalBodyLimits', because: 'as requests: local limits come first, because they need no call' },
+  { step: 'buffer', because: 'bodies of refused requests are not read; later steps receive a complete one' },
+  {
+    step: 'extProc',
+    because:
+      'the processor receives only requests that rules and limits admit; later steps see its changes, and the body is parsed later',
+  },
+  {
+    step: 'transformations',
+    because:
+      "after the checks of the client's request; an LLM request is parsed from the new body, so that its rules, limits and guards apply to the forwarded one. Replies pass it after the header edits of the route",
+  },
   {
     step: 'responseHeaderModifier',
     because: 'changes replies of the route, including redirects, but not those of refusals, limits and CORS',
@@ -109,10 +135,15 @@ export const order: readonly Step[] = [
   { step: 'urlRewrite', because: 'as headers; earlier rules see the original request' },
   { step: 'llmRequest', because: 'reads the body once; later steps may depend on it' },
   {
+    step: 'llmTransformations',
+    because: 'header values of the parsed request; it changes no body, which is checked next',
+  },
+  {
     step: 'payloads',
     because: 'stores the content of refused requests, too; replies pass it after the guards have masked them',
   },
   { step: 'llmAuthorization', because: 'a denied request must not count against a budget' },
+  { step: 'modelAuthorization', because: 'as rules of the endpoint, which apply to every model' },
   {
     step: 'tokenLimits',
     because: 'the last local check: a request over budget reaches no provider and no webhook',
@@ -126,27 +157,29 @@ export const order: readonly Step[] = [
     step: 'guardrails',
     because: 'their calls cost time and money; after their check of a reply nothing modifies it',
   },
+  { step: 'delay', because: 'latency of the backend: only requests that are forwarded wait' },
 ]
 
 /** Kind of a route with the options of its policies. */
 export type RouteKind =
   /**
-   * `maxBodyBytes` limits bodies read for expressions. `isFallback`: for requests without a route, which
-   * receive 404 regardless of rules.
+   * `maxBodyBytes` limits bodies read for expressions. `fallback`: requests without a route, answered 404.
    */
-  | { kind: 'http'; maxBodyBytes: number; isFallback?: boolean }
+  | { kind: 'http'; maxBodyBytes: number; place?: 'fallback' | 'backend' }
   /** The admin API. */
   | { kind: 'ui'; maxBodyBytes: number }
   /** `llmRequest` parses the body, `guardrails` check requests to the model and its responses. */
   | {
       kind: 'llm'
+      maxBodyBytes: number
       llmRequest: Policy
       /** Stores content in the ledger. */
       payloads?: Policy | undefined
+      modelAuthorization?: Policy | undefined
       guardrails?: Policy | undefined
       reach: Reach
     }
-  | { kind: 'mcp'; reach: Reach }
+  | { kind: 'mcp'; maxBodyBytes: number; reach: Reach; webhooks: WebhookLimits }
 
 /** Reachability of a route. */
 export type Reach = {
@@ -162,6 +195,8 @@ export type RoutePolicies = {
   policies: Policy[]
   /** Rules on single tools, prompts and resources, for the MCP backend. */
   rules: McpAuthorization | undefined
+  /** Checks of single messages, for the MCP backend. */
+  checks: readonly McpCheck[]
 }
 
 /**
@@ -173,11 +208,24 @@ export function compilePolicies(
   context: CompileContext,
   route: RouteKind,
 ): RoutePolicies {
-  if (route.kind !== 'http' || route.isFallback !== true) warnAboutPolicies(scopes, context, route.kind)
-  const compiled = scopes.map((scope) => compileScope(scope, context, route.kind))
+  if (route.kind !== 'http' || route.place === undefined) warnAboutPolicies(scopes, context, route.kind)
+  const compiled = scopes.map((scope) => compileScope(scope, context, route))
   const policies: Policy[] = []
   for (const { step } of order) addStep(policies, step, { scopes, compiled, route, context })
-  return { policies, rules: allOfMcpAuthorizations(present(compiled, 'mcpAuthorization')) }
+  return {
+    policies,
+    rules: allOfMcpAuthorizations(present(compiled, 'mcpAuthorization')),
+    checks: [...present(compiled, 'messageLimits'), ...mcpGuards(scopes, context, route)],
+  }
+}
+
+/** Guards of MCP messages, of all scopes. They run after all limits, because their calls cost time. */
+function mcpGuards(scopes: readonly PolicyScope[], context: CompileContext, route: RouteKind): McpCheck[] {
+  if (route.kind !== 'mcp') return []
+  const { webhooks: limits } = route
+  return scopes.flatMap(({ name: scope, policies: { mcpGuardrails } }) =>
+    mcpGuardrails === undefined ? [] : compileMcpGuardrails(mcpGuardrails, { scope, limits }, context),
+  )
 }
 
 type Parts = {
@@ -216,7 +264,7 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
       if (hasKeys(scopes)) policies.push(compileKeyLimits(context, { hasTokens: route.kind === 'llm' }))
       return
     case 'requestBody':
-      if ((route.kind === 'http' || route.kind === 'ui') && compiled.some(readsBody))
+      if (route.kind !== 'mcp' && compiled.some((scope) => readsBody(scope, route.kind)))
         policies.push(compileRequestBody(compileRequestBodyLimits(route.maxBodyBytes, context)))
       return
     case 'llmRequest':
@@ -228,7 +276,8 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
       addBudgets(policies, { scopes, compiled, route, context })
       return
     case 'payloads':
-      if (route.kind === 'llm' && route.payloads !== undefined) policies.push(route.payloads)
+    case 'modelAuthorization':
+      if (route.kind === 'llm' && route[step] !== undefined) policies.push(route[step])
       return
     case 'guardrails':
       if (route.kind === 'llm' && route.guardrails !== undefined) policies.push(route.guardrails)
@@ -252,9 +301,13 @@ function hasKeys(scopes: readonly PolicyScope[]): boolean {
   return scopes.some(({ policies }) => policies.apiKey !== undefined)
 }
 
-/** Whether a scope has a step that needs the body of a plain HTTP request. */
-function readsBody({ bodyAuthorization, bodyLimits, globalBodyLimits }: ScopeSteps): boolean {
-  return (bodyAuthorization ?? bodyLimits ?? globalBodyLimits) !== undefined
+/** Whether a scope has a step that needs the body before the backend, or before the LLM request is parsed. */
+function readsBody(
+  { a2a, readsBodyEarly, bodyAuthorization, bodyLimits, globalBodyLimits }: ScopeSteps,
+  kind: RouteKind['kind'],
+): boolean {
+  if (readsBodyEarly || kind === 'llm') return readsBodyEarly
+  return (a2a ?? bodyAuthorization ?? bodyLimits ?? globalBodyLimits) !== undefined
 }
 
 /** Adds checks, the most specific first: its challenge and its identity take precedence. */

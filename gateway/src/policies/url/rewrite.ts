@@ -1,7 +1,7 @@
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { forwardingOf } from '../../pipeline/forwarding.ts'
 import type { Policy } from '../../pipeline/policy.ts'
+import { forwardingOf } from '../../pipeline/request-edits.ts'
 import { anyOfShapes, enumeration, exactlyOne, type Infer, object, optional } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { authorityFields, authorityText, checkAuthority, splitAuthority } from './authority.ts'

@@ -20,14 +20,20 @@ export type PayloadLimits = {
   readonly maxBytes: number
 }
 
+/** JSON text of the list of `maskedTexts`; undefined without content. */
+export function payloadText(texts: readonly GuardText[], limits: PayloadLimits): string | undefined {
+  const kept = maskedTexts(texts, limits)
+  return kept.every(({ content }) => content === '') ? undefined : JSON.stringify(kept)
+}
+
 /**
- * JSON text of a list of `{role, content}` with masked matches; undefined without content. The end is cut off
- * beyond `maxBytes`, or earlier if the patterns are expensive to search.
+ * Texts with masked matches. The end is cut off beyond `maxBytes`, or earlier if the patterns are expensive
+ * to search.
  */
-export function payloadText(
+export function maskedTexts(
   texts: readonly GuardText[],
   { searches, maxBytes }: PayloadLimits,
-): string | undefined {
+): readonly GuardText[] {
   const cost = searches.reduce((sum, search) => sum + search.cost, 0)
   const wanted = maxBytes + redactionMargin
   const affordable = cost === 0 ? wanted : Math.min(wanted, Math.floor(maxWork / cost))
@@ -39,13 +45,11 @@ export function payloadText(
     (contents, search) => search.mask(contents) ?? contents,
     searched.map(({ content }) => content),
   )
-  const kept = cut(
+  return cut(
     searched.map(({ role }, index) => ({ role, content: masked[index] ?? '' })),
     Math.floor(stored),
     Buffer.byteLength,
   )
-  if (kept.every(({ content }) => content === '')) return undefined
-  return JSON.stringify(kept)
 }
 
 /** The first texts up to a size. The last one is cut and ends with an ellipsis. */

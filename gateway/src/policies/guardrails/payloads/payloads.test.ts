@@ -9,6 +9,7 @@ import {
   pass,
   webhookGuard,
 } from '../../../../test/fixtures/guardrails.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
 import { createRecording } from '../../../pipeline/recording/recording.ts'
 import type { GuardrailsConfig } from '../config.ts'
 import { compileSearch } from '../kinds/regex/search.ts'
@@ -18,11 +19,22 @@ import { compilePayloads } from './payloads.ts'
 const card = '4111 1111 1111 1111'
 const chat = (content: string) => ({ model: 'm', messages: [{ role: 'user', content }] })
 
-type Options = { maxPayloadSize?: number; isRecorded?: boolean; webhook?: typeof masking }
+type Options = {
+  maxPayloadSize?: number | undefined
+  isRecorded?: boolean
+  webhook?: typeof masking
+  retains?: Exchange['retains']
+}
 
 /** Sends a call through guards, and returns the payload of its entry. */
 async function stored(config: GuardrailsConfig, call: FixtureCall, options: Options = {}) {
-  const { maxPayloadSize = 1_000, isRecorded = true, webhook = acts({}) } = options
+  return (await finished(config, call, options)).payload
+}
+
+/** Sends a call through guards, and returns its exchange. */
+async function finished(config: GuardrailsConfig, call: FixtureCall, options: Options = {}) {
+  const { isRecorded = true, webhook = acts({}) } = options
+  const maxPayloadSize = 'maxPayloadSize' in options ? options.maxPayloadSize : 1_000
   const unused: GuardrailsConfig = { request: [{ regex: { rules: [{ pattern: 'no such text' }] } }] }
   const ofModels = [{ scope: 'model m', config: unused }]
   const guards = fixtureGuards(config, webhook, { ofModels })
@@ -34,6 +46,7 @@ async function stored(config: GuardrailsConfig, call: FixtureCall, options: Opti
         name: 'both',
         onRequest(received) {
           if (isRecorded) received.recording = createRecording('off')
+          received.retains = options.retains
           payloads.onRequest?.(received)
           return guards.policy.onRequest?.(received)
         },
@@ -46,7 +59,7 @@ async function stored(config: GuardrailsConfig, call: FixtureCall, options: Opti
     call,
   )
   payloads.onEnd?.(exchange)
-  return exchange.payload
+  return exchange
 }
 
 const cards = (action: 'mask' | 'reject' | 'audit'): GuardrailsConfig => {
@@ -108,6 +121,21 @@ describe('payloads', () => {
 
   it('are absent for requests that are not recorded', async () => {
     expect(await stored(cards('mask'), { request: chat('x') }, { isRecorded: false })).toBeUndefined()
+  })
+
+  it('are retained for telemetry without a ledger, with matches masked', async () => {
+    const retains = { response: false, mcpContent: false, llmTexts: true }
+    const answer = conversations.chat.stream(['My card: ', card])
+    const exchange = await finished(
+      cards('audit'),
+      { request: chat(`pay ${card}`), answer },
+      { maxPayloadSize: undefined, isRecorded: false, retains },
+    )
+    expect(exchange.payload).toBeUndefined()
+    expect(exchange.facts.llmTexts).toEqual({
+      prompt: [{ role: 'user', content: 'pay <CREDIT_CARD>' }],
+      completion: ['My card: <CREDIT_CARD>'],
+    })
   })
 
   it('are limited in size, also of streams that never end a text', async () => {

@@ -3,6 +3,7 @@ import { isLarge } from '../../../lib/json/read.ts'
 import { isSource, withTransform } from '../../../net/http/body.ts'
 import { isEventStream } from '../../../net/http/sse.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { LlmMessage } from '../../../pipeline/llm-message.ts'
 import type { Policy } from '../../../pipeline/policy.ts'
 import { contentReaders } from '../content/content.ts'
@@ -12,12 +13,15 @@ import type { GuardText, Phase } from '../guard.ts'
 import type { GuardrailsOptions } from '../guardrails.ts'
 import { compileSearch, type Search } from '../kinds/regex/search.ts'
 import { type AnswerTexts, collectAnswer } from './answer-texts.ts'
-import { payloadText, redactionMargin } from './payload-text.ts'
+import { maskedTexts, payloadText, redactionMargin } from './payload-text.ts'
 
 export type PayloadsOptions = Pick<GuardrailsOptions, 'shared' | 'ofModels'> & {
-  /** Bytes of a prompt, and of a response. */
-  maxPayloadSize: number
+  /** Bytes of a prompt, and of a response, in the ledger; undefined if it stores none. */
+  maxPayloadSize: number | undefined
 }
+
+/** Bytes of a prompt, and of a completion, for expressions of telemetry. */
+const maxTelemetryBytes = 64 * 1024
 
 /** Content of a request until its end. */
 type PayloadState = {
@@ -33,7 +37,8 @@ declare module '../../../pipeline/exchange.ts' {
 }
 
 /**
- * Stores prompts and responses in the ledger, as they passed the guards. Matches of all regex guards are
+ * Stores prompts and responses in the ledger and for expressions of telemetry, as they passed the guards.
+ * Matches of all regex guards are
  * masked, also of those that reject or audit. Enters before the guards, so that it sees their replies.
  */
 export function compilePayloads({ shared, ofModels, maxPayloadSize }: PayloadsOptions): Policy {
@@ -42,33 +47,49 @@ export function compilePayloads({ shared, ofModels, maxPayloadSize }: PayloadsOp
     ofModels.map(({ config }) => [config, searchesOf(config)]),
   )
 
-  function store(message: LlmMessage, { prompt, answer }: PayloadState) {
+  function store(exchange: Exchange, message: LlmMessage, { prompt, answer }: PayloadState): void {
     const ofModel = message.guardrailsOfModels().flatMap((config) => byModel.get(config) ?? [])
-    const limits = { searches: [...sharedSearches, ...ofModel], maxBytes: maxPayloadSize }
-    const sent = message.replaced?.value ?? prompt
-    return {
-      request: payloadText(textsIn(message, 'request', sent), limits),
-      response: payloadText(answerTexts(message, answer), limits),
+    const searches = [...sharedSearches, ...ofModel]
+    const request = textsIn(message, 'request', message.replaced?.value ?? prompt)
+    const response = answerTexts(message, answer)
+    if (maxPayloadSize !== undefined && exchange.recording !== undefined) {
+      const limits = { searches, maxBytes: maxPayloadSize }
+      exchange.payload = { request: payloadText(request, limits), response: payloadText(response, limits) }
     }
+    if (exchange.retains?.llmTexts === true) {
+      const limits = { searches, maxBytes: maxTelemetryBytes }
+      exchange.facts.llmTexts = {
+        prompt: maskedTexts(request, limits),
+        completion: maskedTexts(response, limits).map(({ content }) => content),
+      }
+    }
+  }
+
+  /** Bytes to collect of a request; 0 if nothing is stored. */
+  function bytesOf({ recording, retains }: Exchange): number {
+    const ofLedger = recording === undefined ? 0 : (maxPayloadSize ?? 0)
+    return Math.max(ofLedger, retains?.llmTexts === true ? maxTelemetryBytes : 0)
   }
 
   return {
     name: 'payloads',
-    onRequest({ llm, recording }) {
-      if (llm?.message === undefined || recording === undefined) return undefined
+    onRequest(exchange) {
+      const { llm } = exchange
+      if (llm?.message === undefined || bytesOf(exchange) === 0) return undefined
       llm.message.keepsReplaced = true
       llm.payload = { prompt: llm.message.request()?.value, answer: undefined }
       return undefined
     },
-    onReply({ llm, log }, reply) {
+    onReply(exchange, reply) {
+      const { llm, log } = exchange
       if (llm?.payload === undefined || llm.message === undefined) return reply
       if (log.refusedBy !== undefined || reply.status > 299) return reply
-      return collect(llm.payload, llm.message, reply, maxPayloadSize)
+      return collect(llm.payload, llm.message, reply, bytesOf(exchange))
     },
     onEnd(exchange) {
       const { llm } = exchange
       if (llm?.payload === undefined || llm.message === undefined) return
-      exchange.payload = store(llm.message, llm.payload)
+      store(exchange, llm.message, llm.payload)
       llm.payload = undefined
     },
   }

@@ -1,5 +1,6 @@
 import { checkCel } from '../../../cel/checked.ts'
 import { parseDuration } from '../../../lib/duration.ts'
+import { llmResponseMembers } from '../../../pipeline/facts/llm-facts.ts'
 import {
   cel,
   duration,
@@ -12,22 +13,15 @@ import {
   optional,
 } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
-import { checkBackendHost } from '../../../upstream/check.ts'
-import { backendHostSchema, findBackend, hasServers, type NamedBackend } from '../../../upstream/config.ts'
+import { findBackend, hasServers, type NamedBackend } from '../../../upstream/config.ts'
 import { missingBackend } from '../../../upstream/destination.ts'
+import { checkServiceHost, serviceHostSchema } from '../../../upstream/grpc-service/service-address.ts'
 import { appliesToSchema, keyVariables } from '../local-config.ts'
 
 const variables = [...keyVariables]
 
-/** Members of `llm` available after the response ends, for token costs. */
-const responseMembers = [
-  ...['configuredModel', 'provider', 'responseModel', 'cost', 'inputTokens', 'outputTokens', 'totalTokens'],
-  ...['cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'],
-  ...['inputAudioTokens', 'outputAudioTokens'],
-].map((name) => `llm.${name}`)
-
 /** CEL variables of token costs. */
-export const costVariables: ReadonlySet<string> = new Set([...variables, ...responseMembers])
+export const costVariables: ReadonlySet<string> = new Set([...variables, ...llmResponseMembers])
 
 /** `key` of a descriptor entry. */
 export const descriptorKeySchema = name({ doc: 'Descriptor key that the service expects.', example: 'team' })
@@ -99,7 +93,7 @@ export const limiterFields = {
 /** `remoteRateLimit`, also known as `rateLimit.global`. */
 export const globalRateLimitSchema = exactlyOne(
   {
-    host: backendHostSchema,
+    host: serviceHostSchema,
     backend: name({
       doc: 'Name of an entry of `backends`. Its `backendTLS` applies to the service.',
       example: '/limiter',
@@ -152,7 +146,7 @@ export function checkGlobalRateLimit(
   allowedVariables: ReadonlySet<string>,
   report: ReportIssue,
 ): void {
-  if (config.host !== undefined) checkBackendHost(config.host, (message) => report(['host'], message))
+  checkServiceHost(config, report)
   const timeoutMs = timeoutOf(config)
   if (timeoutMs === 0) report(['timeout'], 'must be greater than 0')
   if (timeoutMs > longestTimeoutMs) report(['timeout'], 'must be at most 60s')
@@ -166,7 +160,7 @@ export function checkGlobalRateLimit(
     })
     check(
       item.cost,
-      countsTokens(item) ? new Set([...allowedVariables, ...responseMembers]) : allowedVariables,
+      countsTokens(item) ? new Set([...allowedVariables, ...llmResponseMembers]) : allowedVariables,
       ['cost'],
     )
     check(item.limitOverride, allowedVariables, ['limitOverride'])

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureExchange } from '../../../../test/fixtures/pipeline.ts'
+import { SecretText } from '../../../cel/secret-text.ts'
 import { compileDescriptor } from './descriptors.ts'
 
 const facts = (body: string) => fixtureExchange({}, { body: Buffer.from(body) }).facts
@@ -29,3 +30,17 @@ describe('descriptors over request.body', () => {
     expect(describeFacts(facts(''))).toBeUndefined()
   })
 })
+
+it.each(['apiKey.key', 'jwt.rawToken', 'true ? apiKey.key : ""'])(
+  'descriptors over %s name each credential by its hash',
+  (source) => {
+    const entriesOf = (secret: string) => {
+      const text = new SecretText(secret)
+      const { facts } = fixtureExchange({}, { apiKey: { id: 'a' }, jwt: {}, key: text, token: text })
+      return JSON.stringify(compileDescriptor(value(source)).describe(facts)?.entries)
+    }
+    expect(entriesOf('alice-1')).toMatch(/sha256:[0-9a-f]{64}/)
+    expect(entriesOf('alice-1')).toBe(entriesOf('alice-1'))
+    expect(entriesOf('alice-1')).not.toBe(entriesOf('bob-1'))
+  },
+)

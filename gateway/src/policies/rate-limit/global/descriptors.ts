@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { CelProgram } from '../../../cel/cel.ts'
-import { compileCheckedCel } from '../../../cel/checked.ts'
+import { compileCheckedCel, compileCheckedKey } from '../../../cel/checked.ts'
 import { CelEvaluationError } from '../../../cel/failure.ts'
 import { clientNetwork } from '../../../lib/address/client-network.ts'
 import type { Facts } from '../../../pipeline/exchange.ts'
@@ -24,7 +24,7 @@ export type CompiledDescriptor = {
 export function compileDescriptor(config: DescriptorConfig): CompiledDescriptor {
   const entries = config.entries.map(({ key, value }) => ({
     key,
-    value: compileCheckedCel(value, keyVariables),
+    value: compileCheckedKey(value, keyVariables),
     byNetwork: isAddressKey(value),
   }))
   const override = config.limitOverride && compileCheckedCel(config.limitOverride, keyVariables)

@@ -34,7 +34,7 @@ function service(answers: Answers = () => ok) {
   }
   const context = {
     ...fixtureContext(),
-    grpc: { method, trackPending() {}, drain: async () => {}, close() {} },
+    grpc: { ...fixtureContext().grpc, method, trackPending() {}, drain: async () => {}, close() {} },
   }
   return { asked, methods, context }
 }

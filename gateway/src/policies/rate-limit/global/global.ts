@@ -3,10 +3,15 @@ import { type GrpcCall, GrpcError } from '../../../net/grpc-client.ts'
 import type { Headers } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { Exchange, LimitStatus, RequestLimits } from '../../../pipeline/exchange.ts'
-import { forwardingOf } from '../../../pipeline/forwarding.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { LimitStatus, RequestLimits } from '../../../pipeline/limits/limits.ts'
 import type { Policy } from '../../../pipeline/policy.ts'
 import { recordLimit } from '../../../pipeline/recording/recording.ts'
+import { forwardingOf } from '../../../pipeline/request-edits.ts'
+import type { ServiceCall } from '../../../pipeline/tracing/service-calls.ts'
+import type { RequestTrace } from '../../../pipeline/tracing/trace.ts'
+import { type Breaker, createBreaker } from '../../../upstream/grpc-service/breaker.ts'
+import { compileGrpcService } from '../../../upstream/grpc-service/grpc-service.ts'
 import { isLimitHeader } from '../headers.ts'
 import {
   chargeTokens,
@@ -15,11 +20,9 @@ import {
   requestLimitsOf,
   spendsTokens,
 } from '../request-limits.ts'
-import { type Breaker, createBreaker } from './breaker.ts'
 import { type GlobalRateLimitConfig, timeoutOf } from './config.ts'
 import { type CompiledDescriptor, compileDescriptor } from './descriptors.ts'
 import { type GlobalLimitState, globalLimitState, labelOf } from './state.ts'
-import { limiterService } from './target.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 import {
   checkRateLimit,
@@ -54,9 +57,9 @@ export function compileGlobalRateLimit(
   context: CompileContext,
   { scope, hasTokens }: GlobalRateLimitOptions,
 ): GlobalRateLimit {
-  const service = limiterService(config, context)
+  const service = compileGrpcService(config, context)
   const own = config.protocol === 'kuadrant'
-  const breakerName = `rate-limit/breaker/${service.key}`
+  const breakerName = `service/breaker/${service.key}`
   const limiter: Limiter = {
     label: labelOf(config, scope),
     domain: config.domain,
@@ -85,9 +88,9 @@ export function compileGlobalRateLimit(
 type Limiter = {
   readonly label: string
   readonly domain: string
-  readonly countRequest: GrpcCall
+  readonly countRequest: ServiceCall
   /** Checks with hit count 0. */
-  readonly checkTokens: GrpcCall
+  readonly checkTokens: ServiceCall
   readonly reportTokens: GrpcCall
   /** Limitador identifies descriptors by their index in the call, which is 0 in reports. */
   readonly checksByDescriptor: boolean
@@ -216,13 +219,14 @@ async function check(
   const { hits, counts } = question
   const { state } = limiter
   const limits = requestLimitsOf(exchange)
+  const { trace } = exchange
   let answer: LimitResponse
   try {
-    answer = await callService(limiter, question, limits)
+    answer = await callService(limiter, question, { limits, trace })
     if (answer.code === 'ok' && counts === 'tokens' && answer.statuses.some(isUsedUp)) {
       const { statuses } = answer
       const confirming = hits.map((hit, index) => ({ ...hit, hits: isUsedUp(statuses[index]) ? 1 : 0 }))
-      answer = await callService(limiter, { counts, hits: confirming }, limits)
+      answer = await callService(limiter, { counts, hits: confirming }, { limits, trace })
     }
   } catch (error) {
     return failed(limiter, exchange, error)
@@ -273,7 +277,7 @@ function isUsedUp(status: DescriptorStatus | undefined): boolean {
 async function callService(
   limiter: Limiter,
   { hits, counts }: ServiceCheck,
-  limits: RequestLimits,
+  { limits, trace }: { limits: RequestLimits; trace: RequestTrace | undefined },
 ): Promise<LimitResponse> {
   const { breaker, clock, domain } = limiter
   const deadlineMs = limiter.deadlineMs - (limits.waitedMs ?? 0)
@@ -282,7 +286,7 @@ async function callService(
   const call = counts === 'tokens' ? limiter.checkTokens : limiter.countRequest
   const startedAt = clock.monotonic()
   try {
-    const bytes = await call(encodeRequest(domain, hits, mostOf(hits)), { deadlineMs })
+    const bytes = await call(encodeRequest(domain, hits, mostOf(hits)), { deadlineMs, trace })
     breaker.succeeded()
     return decodeResponse(bytes)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { isToken } from '../../../lib/http-token.ts'
 import { type Headers, isHopByHop } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import type { LimitStatus } from '../../../pipeline/exchange.ts'
+import type { LimitStatus } from '../../../pipeline/limits/limits.ts'
 import { isLimitHeader, limitExceeded, limitHeaders, writeLimitStatus } from '../headers.ts'
 import type { DescriptorStatus, HeaderField, LimitResponse, LimitUnit } from './wire.ts'
 

@@ -1,4 +1,5 @@
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import { type FieldValue, readMessage } from '../../../lib/protobuf/message-reader.ts'
+import { createMessageWriter, type MessageWriter } from '../../../lib/protobuf/message-writer.ts'
 
 /*
  * The used fields of the messages of `envoy.service.ratelimit.v3.RateLimitService`:
@@ -53,142 +54,106 @@ export type DescriptorStatus = {
   readonly resetSeconds: number | undefined
 }
 
+const writer = createMessageWriter()
+
 /** Encodes a request. `total` is the hit count for services without support for hit counts per descriptor. */
 export function encodeRequest(domain: string, hits: readonly Hit[], total: number): Uint8Array {
-  const writer = new BinaryWriter()
-  if (domain !== '') writer.uint32(10).string(domain)
+  writer.start()
+  writer.text(1, domain)
   for (const hit of hits) {
-    writer.uint32(18).fork()
+    writer.begin(2)
     writeDescriptor(writer, hit)
-    writer.join()
+    writer.end()
   }
-  if (total > 0) writer.uint32(24).uint32(Math.min(total, maxUint32))
+  writer.integer(3, Math.min(total, maxUint32))
   return writer.finish()
 }
 
 export const maxUint32 = 2 ** 32 - 1
 
-function writeDescriptor(writer: BinaryWriter, { descriptor, hits }: Hit): void {
+function writeDescriptor(writer: MessageWriter, { descriptor, hits }: Hit): void {
   for (const [key, value] of descriptor.entries) {
-    writer.uint32(10).fork().uint32(10).string(key).uint32(18).string(value).join()
+    writer.begin(1)
+    writer.text(1, key)
+    writer.text(2, value)
+    writer.end()
   }
   const { limit } = descriptor
   if (limit !== undefined) {
-    writer.uint32(18).fork().uint32(8).uint32(limit.requestsPerUnit)
-    writer.uint32(16).int32(limitUnits.indexOf(limit.unit)).join()
+    writer.begin(2)
+    writer.integer(1, limit.requestsPerUnit)
+    writer.integer(2, limitUnits.indexOf(limit.unit))
+    writer.end()
   }
   // Written even if it is 0: without the field, the service counts 1.
-  writer.uint32(26).fork()
-  if (hits > 0) writer.uint32(8).uint64(hits)
-  writer.join()
+  writer.begin(3)
+  writer.integer(1, hits)
+  writer.end()
 }
 
 /** Decodes a response. Throws if the bytes are not a valid message. */
 export function decodeResponse(bytes: Uint8Array): LimitResponse {
-  const reader = new BinaryReader(bytes)
   let code: LimitResponse['code'] = 'unknown'
   let body: Uint8Array | undefined
   const statuses: DescriptorStatus[] = []
   const responseHeaders: HeaderField[] = []
   const requestHeaders: HeaderField[] = []
-  while (reader.pos < reader.len) {
-    const [field, wire] = reader.tag()
-    if (field === 1) code = codeOf(varint(reader, wire))
-    else if (field === 2) statuses.push(readMessage(reader, wire, readStatus))
-    else if (field === 3) responseHeaders.push(readMessage(reader, wire, readHeader))
-    else if (field === 4) requestHeaders.push(readMessage(reader, wire, readHeader))
-    else if (field === 5) body = readBytes(reader, wire)
-    else reader.skip(wire, field)
-  }
+  readMessage(bytes, (field, value) => {
+    if (field === 1) code = codeOf(value.integer())
+    else if (field === 2) statuses.push(readStatus(value))
+    else if (field === 3) responseHeaders.push(readHeader(value))
+    else if (field === 4) requestHeaders.push(readHeader(value))
+    else if (field === 5) body = value.bytes()
+  })
   return { code, statuses, responseHeaders, requestHeaders, body: body?.length === 0 ? undefined : body }
 }
 
-function readStatus(reader: BinaryReader): DescriptorStatus {
+function readStatus(message: FieldValue): DescriptorStatus {
   let code: LimitResponse['code'] = 'unknown'
   let limit: DescriptorStatus['limit']
   let remaining = 0
   let resetSeconds: number | undefined
-  while (reader.pos < reader.len) {
-    const [field, wire] = reader.tag()
-    if (field === 1) code = codeOf(varint(reader, wire))
-    else if (field === 2) limit = readMessage(reader, wire, readLimit)
-    else if (field === 3) remaining = varint(reader, wire)
-    else if (field === 4) resetSeconds = readMessage(reader, wire, readDuration)
-    else reader.skip(wire, field)
-  }
+  readMessage(message.bytes(), (field, value) => {
+    if (field === 1) code = codeOf(value.integer())
+    else if (field === 2) limit = readLimit(value)
+    else if (field === 3) remaining = value.integer()
+    else if (field === 4) resetSeconds = readDuration(value)
+  })
   return { code, limit, remaining, resetSeconds }
 }
 
-function readLimit(reader: BinaryReader): NonNullable<DescriptorStatus['limit']> {
+function readLimit(message: FieldValue): NonNullable<DescriptorStatus['limit']> {
   let requestsPerUnit = 0
   let unit: LimitUnit = 'unknown'
-  while (reader.pos < reader.len) {
-    const [field, wire] = reader.tag()
-    if (field === 1) requestsPerUnit = varint(reader, wire)
-    else if (field === 2) unit = limitUnits[varint(reader, wire)] ?? 'unknown'
-    else reader.skip(wire, field)
-  }
+  readMessage(message.bytes(), (field, value) => {
+    if (field === 1) requestsPerUnit = value.integer()
+    else if (field === 2) unit = limitUnits[value.integer()] ?? 'unknown'
+  })
   return { requestsPerUnit, unit }
 }
 
-function readDuration(reader: BinaryReader): number {
+function readDuration(message: FieldValue): number {
   let seconds = 0
   let nanos = 0
-  while (reader.pos < reader.len) {
-    const [field, wire] = reader.tag()
-    if (field === 1) seconds = signedVarint(reader, wire)
-    else if (field === 2) nanos = signedVarint(reader, wire)
-    else reader.skip(wire, field)
-  }
+  readMessage(message.bytes(), (field, value) => {
+    if (field === 1) seconds = value.integer()
+    else if (field === 2) nanos = value.integer()
+  })
   return Math.max(0, seconds + (nanos > 0 ? 1 : 0))
 }
 
-function readHeader(reader: BinaryReader): HeaderField {
+function readHeader(message: FieldValue): HeaderField {
   let name = ''
   let value = ''
-  while (reader.pos < reader.len) {
-    const [field, wire] = reader.tag()
-    if (field === 1) name = readText(reader, wire)
-    else if (field === 2) value = readText(reader, wire)
-    else if (field === 3) value = Buffer.from(readBytes(reader, wire)).toString('latin1') || value
-    else reader.skip(wire, field)
-  }
+  readMessage(message.bytes(), (field, content) => {
+    if (field === 1) name = content.text()
+    else if (field === 2) value = content.text()
+    else if (field === 3) value = Buffer.from(content.bytes()).toString('latin1') || value
+  })
   return { name, value }
 }
 
 function codeOf(number: number): LimitResponse['code'] {
   if (number === 1) return 'ok'
   return number === 2 ? 'overLimit' : 'unknown'
-}
-
-/**
- * Rejects a field of unexpected wire type, which indicates another protocol: the library itself reads any
- * type.
- */
-function expectWire(wire: WireType, expected: WireType): void {
-  if (wire !== expected) throw new RangeError('a field has an unexpected wire type')
-}
-
-function varint(reader: BinaryReader, wire: WireType): number {
-  expectWire(wire, WireType.Varint)
-  return reader.uint32()
-}
-
-function signedVarint(reader: BinaryReader, wire: WireType): number {
-  expectWire(wire, WireType.Varint)
-  return Number(reader.int64())
-}
-
-function readBytes(reader: BinaryReader, wire: WireType): Uint8Array {
-  expectWire(wire, WireType.LengthDelimited)
-  return reader.bytes()
-}
-
-function readText(reader: BinaryReader, wire: WireType): string {
-  expectWire(wire, WireType.LengthDelimited)
-  return reader.string()
-}
-
-function readMessage<T>(reader: BinaryReader, wire: WireType, read: (reader: BinaryReader) => T): T {
-  return read(new BinaryReader(readBytes(reader, wire)))
 }

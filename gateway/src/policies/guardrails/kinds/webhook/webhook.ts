@@ -7,6 +7,9 @@ import { isSource, readAll } from '../../../../net/http/body.ts'
 import { firstHeader } from '../../../../net/http/headers.ts'
 import type { OutgoingRequest, Reply, Send, UpstreamConnection } from '../../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
+import { sendToService } from '../../../../pipeline/tracing/service-calls.ts'
+import { callerOf } from '../../../../upstream/credentials/caller.ts'
+import type { Authorize } from '../../../../upstream/credentials/credentials.ts'
 import { compileDestination, type DestinationSettings } from '../../../../upstream/destination.ts'
 import { type CallServers, compileNamedServers, singleServer } from '../../../../upstream/endpoints.ts'
 import {
@@ -148,7 +151,10 @@ async function call(
       ? await caller.workQueue.run(writeJsonSteps(content))
       : Buffer.from(JSON.stringify(content))
   try {
-    const reply = await caller.send(requestTo(caller, question, { body, cancellation }))
+    const { request, authorize } = requestTo(caller, question, { body, cancellation })
+    const authorizing = authorize?.apply(request, callerOf(question.exchange))
+    if (authorizing) await authorizing
+    const reply = await sendToService(question.exchange.trace, request, caller.send)
     const bytes = readReply(reply, body.byteLength)
     return caller.readAnswer(bytes instanceof Promise ? await bytes : bytes)
   } catch (error) {
@@ -161,14 +167,13 @@ function requestTo(
   { servers, connection, headOf }: Caller,
   question: CheckInput,
   { body, cancellation }: { body: Buffer; cancellation: CancellationSource },
-): OutgoingRequest {
+): { request: OutgoingRequest; authorize: Authorize | undefined } {
   const { method, path, headers } = headOf(question)
   const server = servers.choose()
   if (server === undefined) throw new CheckFailure('webhook backend has no endpoints')
   // Settings of the backend override values from the client.
   server.editRequestHeaders?.(headers)
-  server.authorize?.(headers, question.exchange.auth.credential)
-  return {
+  const request: OutgoingRequest = {
     origin: server.origin,
     path,
     method,
@@ -179,6 +184,7 @@ function requestTo(
     acceptsWhole: true,
     repeatable: true,
   }
+  return { request, authorize: server.authorize }
 }
 
 /** Creates the body of the protocol: role and content of each text, without other members. */
