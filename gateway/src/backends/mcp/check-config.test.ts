@@ -57,6 +57,16 @@ describe('the mcp section', () => {
   })
 })
 
+it('requires the issuer of a client secret', () => {
+  const oauth = { publicUrl: 'https://a.test/mcp', clientId: 'c', clientSecret: 's' }
+  const found = (issuer?: string) =>
+    issues({ targets: [{ name: 'a', mcp, policies: { oauth: { ...oauth, ...(issuer && { issuer }) } } }] })
+  expect(found()).toEqual([
+    ['targets.0.policies.oauth.clientSecret', expect.stringContaining('requires issuer')],
+  ])
+  expect(found('https://auth.test')).toEqual([])
+})
+
 describe('the backend of a target', () => {
   const section = object(mcpFields, { doc: '' })
 

@@ -72,7 +72,11 @@ function checkTarget(target: TargetConfig, report: ReportIssue): void {
     report(['policies'], 'is not valid for stdio targets: set credentials in env')
   } else if ((target.mcp ?? target.sse ?? target.openapi)?.backend !== undefined) {
     report(['policies'], 'is not valid with a named backend: set the policies of the backend')
-  } else checkTargetPolicies(target.policies, under('policies'))
+  } else {
+    checkTargetPolicies(target.policies, under('policies'))
+    if (target.policies.oauth !== undefined && target.mcp === undefined)
+      report(['policies', 'oauth'], 'is only valid for mcp targets')
+  }
 }
 
 /** Named backends of targets, with the path of each reference in the section. */

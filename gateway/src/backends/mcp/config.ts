@@ -1,4 +1,5 @@
 import {
+  boolean,
   duration,
   enumeration,
   exactlyOne,
@@ -67,6 +68,13 @@ const backendFields = {
     }),
   ),
   initializeTimeout: optional(initializeTimeoutSchema),
+  dnsRebindingProtection: optional(
+    boolean({
+      doc: 'Refuses requests whose `host` or `origin` is not `localhost`, `127.0.0.1` or `[::1]` with 403, for endpoints that serve this machine only.',
+      default: false,
+      advanced: true,
+    }),
+  ),
   failureMode: optional(
     enumeration(mcpModes.failure, {
       doc: 'Effect of a failing target with several targets: `failClosed` fails requests to all targets, `failOpen` skips the target.',

@@ -2,18 +2,22 @@ import { createHash } from 'node:crypto'
 import { milliseconds } from '../../lib/duration.ts'
 import type { JsonLimits } from '../../lib/json/limits.ts'
 import { readSessionKey } from '../../lib/session-key.ts'
-import type { Reply } from '../../net/http-client/send.ts'
+import type { Reply, Send } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Backend } from '../../pipeline/policy.ts'
-import type { Destination } from '../../upstream/destination.ts'
+import type { McpCheck } from '../../pipeline/mcp/mcp-check.ts'
+import type { Backend, Policy } from '../../pipeline/policy.ts'
+import type { BackendPolicies } from '../../upstream/config.ts'
+import { type Destination, mergePolicies } from '../../upstream/destination.ts'
 import { sendFrom } from '../../upstream/egress.ts'
 import type { EndpointServers } from '../../upstream/endpoints.ts'
 import type { McpBackendConfig, TargetConfig } from './config.ts'
 import type { McpRules } from './endpoint/call-context.ts'
+import { localOnly } from './endpoint/dns-rebinding.ts'
 import { createEndpoint } from './endpoint/endpoint.ts'
 import { refuseMcp } from './endpoint/error-responses.ts'
 import { federate } from './federation/federation.ts'
+import { compileLogin, loginPolicy } from './logins/logins.ts'
 import type { TargetFailure } from './message/message.ts'
 import { createSessionHub, type SessionLinks } from './planes/session-links.ts'
 import {
@@ -25,18 +29,22 @@ import {
 } from './sessions/admission.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessions, type Sessions } from './sessions/sessions.ts'
+import { readAddress } from './targets/address.ts'
+import {
+  compileDefaults,
+  nodesOfDefaults,
+  type TargetDefaults,
+  type TargetPolicies,
+  withRetries,
+} from './targets/defaults.ts'
+import { withEjection } from './targets/ejection/ejection.ts'
 import { compileOpenApi, type OpenApiContext } from './targets/openapi/openapi.ts'
 import { compileSpreadTarget } from './targets/spread.ts'
 import { compileSse } from './targets/sse.ts'
 import { compileStdio } from './targets/stdio.ts'
-import { compileStreamableHttp } from './targets/streamable-http/streamable-http.ts'
+import { compileMcpAddress, compileStreamableHttp } from './targets/streamable-http/streamable-http.ts'
 import type { Target } from './targets/target.ts'
-import {
-  compileUpstream,
-  type FindDestination,
-  withClientCredential,
-  withUpstream,
-} from './targets/upstream.ts'
+import { compileUpstream, type FindDestination, withUpstream } from './targets/upstream.ts'
 
 export type McpOptions = {
   /** Maximum request body size in bytes: `frontendPolicies.http.maxBufferSize`. */
@@ -56,6 +64,8 @@ export type McpOptions = {
   /** Limits of `config.limits`; the values at process start apply until its end. */
   limits?: McpLimits | undefined
   rules?: McpRules | undefined
+  /** Limits and guards of single messages, in order. */
+  checks?: readonly McpCheck[] | undefined
   /** Gateway version in `clientInfo` and `serverInfo`. */
   version: string
   /** Identifies the configured endpoint; a session id is valid only at the endpoint that issued it. */
@@ -63,12 +73,16 @@ export type McpOptions = {
   /** Resolves the named backend of a target. */
   destination?: FindDestination | undefined
   /** Resolves the named backend of a target to its endpoints; undefined if it has none. */
-  endpoints?: ((reference: string) => EndpointServers | undefined) | undefined
+  endpoints?: ((reference: string, defaults?: BackendPolicies) => EndpointServers | undefined) | undefined
+  /** Policies of the endpoint for requests to its targets. */
+  policies?: TargetPolicies | undefined
 }
 
 /** Compiled MCP endpoint. */
 export type Mcp = {
   backend: Backend
+  /** Serves pages for browsers, before all other policies; undefined without any. */
+  pages: Policy | undefined
   /** Ends all streams, and the sessions that other processes cannot resume; called at shutdown. */
   stop(): Promise<void>
 }
@@ -87,7 +101,7 @@ const longestSweepMs = 30_000
  * reports.
  */
 export function compileMcp(config: McpBackendConfig, context: CompileContext, options: McpOptions): Mcp {
-  const { rules, version, scope = 'mcp' } = options
+  const { rules, checks, version, scope = 'mcp' } = options
   const limits = options.limits ?? defaultMcpLimits
   const meterOf = context.metrics.admission
   const slots = context.retained('mcp-admission/sessions', () =>
@@ -98,16 +112,13 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
     retainSessions(context, { ...options, slots, links: hub.join(scope) }, scope),
   )
   const { prefixMode = 'conditional', failureMode, targets } = config
-  const resolved = resolveTargets(config, options)
-  const node = cacheNode(
-    targets,
-    resolved.map(({ server }) => server),
-    context,
-  )
+  const defaults = targetDefaults(config, context, options)
+  const resolved = resolveTargets(config, defaults, options)
+  const node = cacheNode(targets, [...resolved.map(({ server }) => server), defaults], context)
   const initializeTimeoutMs = milliseconds(config.initializeTimeout) ?? defaultInitializeTimeoutMs
   const settings = `${prefixMode} ${failureMode} ${initializeTimeoutMs}`
   const federation = context.cached(node, `${scope}/federation ${settings}`, () =>
-    federate(compileResolved(resolved, context, limits), {
+    federate(compileResolved(resolved, { context, limits, defaults }), {
       prefixMode,
       failOpen: failureMode === 'failOpen',
       version,
@@ -122,6 +133,7 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
         clock: context.clock,
         stateless: config.statefulMode === 'stateless',
         rules,
+        checks,
         maxBodyBytes: Math.min(options.maxBufferSize, options.maxMessageSize ?? defaultMaxMessageBytes),
         jsonLimits: options.jsonLimits,
         maxPayloadSize: options.maxPayloadSize,
@@ -129,7 +141,9 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
         version,
       })
     : refuseAll
-  return { backend, stop: () => sessions.stop() }
+  const pages = federation && loginPolicy(federation.members, context)
+  const served = config.dnsRebindingProtection === true ? localOnly(backend) : backend
+  return { backend: served, pages, stop: () => sessions.stop() }
 }
 
 /** Reports targets that fail new sessions, until a session starts or failures end. */
@@ -162,33 +176,50 @@ const failingMs = 300_000
 export function compileTargets(
   config: McpBackendConfig,
   context: CompileContext,
-  options: Pick<McpOptions, 'limits' | 'destination' | 'endpoints'>,
+  options: Pick<McpOptions, 'limits' | 'destination' | 'endpoints' | 'policies'>,
 ): Target[] {
-  return compileResolved(resolveTargets(config, options), context, options.limits ?? defaultMcpLimits)
+  const defaults = targetDefaults(config, context, options)
+  const { limits = defaultMcpLimits } = options
+  return compileResolved(resolveTargets(config, defaults, options), { context, limits, defaults })
+}
+
+/** The compiled defaults of an endpoint: the same object while its configuration is the same. */
+function targetDefaults(
+  { targets }: McpBackendConfig,
+  context: CompileContext,
+  { policies }: Pick<McpOptions, 'policies'>,
+): TargetDefaults | undefined {
+  const nodes = policies === undefined ? [] : nodesOfDefaults(policies)
+  if (policies === undefined || (nodes.length === 0 && policies.timeoutMs === undefined)) return undefined
+  return context.cached(cacheNode(targets, nodes, context), `mcp/defaults ${policies.timeoutMs}`, () =>
+    compileDefaults(policies),
+  )
 }
 
 type Resolved = { readonly target: TargetConfig; readonly server: Server | undefined }
 
 function resolveTargets(
   { targets }: McpBackendConfig,
+  defaults: TargetDefaults | undefined,
   options: Pick<McpOptions, 'destination' | 'endpoints'>,
 ): Resolved[] {
-  return targets.map((target) => ({ target, server: serverOf(target, options) }))
+  return targets.map((target) => ({ target, server: serverOf(target, defaults, options) }))
 }
+
+type Compilation = { context: CompileContext; limits: McpLimits; defaults: TargetDefaults | undefined }
 
 function compileResolved(
   resolved: readonly Resolved[],
-  context: CompileContext,
-  limits: McpLimits,
+  { context, limits, defaults }: Compilation,
 ): Target[] {
   const programs = context.retained('mcp-admission/programs', () =>
     createProgramSlots(limits, context.metrics.admission, context.memory),
   )
   const hub = sessionHub(context)
   return resolved.map(({ target, server }) =>
-    context.cached(cacheNode(target, [server], context), 'mcp/target', () => ({
-      ...compileServedTarget(target, server, { ...context, programs }),
-      signature: hub.isShared ? digestOf(target) : undefined,
+    context.cached(cacheNode(target, [server, defaults], context), 'mcp/target', () => ({
+      ...compileServedTarget(target, server, { ...context, programs, defaults }),
+      signature: hub.isShared ? digestOf(target, defaults) : undefined,
     })),
   )
 }
@@ -202,16 +233,13 @@ function refuseAll(exchange: Exchange): Reply {
 }
 
 /**
- * Cache key with the lifetime of the node and its servers, because named backends have separate nodes.
+ * Cache key with the lifetime of the node and its other parts, such as named backends, which have separate
+ * nodes.
  */
-function cacheNode(
-  node: object,
-  servers: readonly (Server | undefined)[],
-  { cached }: CompileContext,
-): object {
-  return servers.reduce<object>((joint, server) => {
-    if (server === undefined) return joint
-    const joints = cached(server, 'mcp/joint', () => new WeakMap<object, object>())
+function cacheNode(node: object, parts: readonly (object | undefined)[], { cached }: CompileContext): object {
+  return parts.reduce<object>((joint, part) => {
+    if (part === undefined) return joint
+    const joints = cached(part, 'mcp/joint', () => new WeakMap<object, object>())
     const known = joints.get(joint)
     if (known !== undefined) return known
     const made = {}
@@ -225,16 +253,18 @@ type Server = Destination | EndpointServers
 
 function serverOf(
   { name, mcp, sse, openapi }: TargetConfig,
+  defaults: TargetDefaults | undefined,
   { destination: find, endpoints }: Pick<McpOptions, 'destination' | 'endpoints'>,
 ): Server | undefined {
   const reference = (mcp ?? sse ?? openapi)?.backend
   if (reference === undefined) return undefined
-  const server = endpoints?.(reference) ?? find?.(reference)
+  const policies = defaults?.policies
+  const server = endpoints?.(reference, policies) ?? find?.(reference, policies)
   if (server === undefined) throw new Error(`target "${name}": backend ${reference} does not exist`)
   return server
 }
 
-type TargetContext = CompileContext & { programs: Slots }
+type TargetContext = CompileContext & { programs: Slots; defaults: TargetDefaults | undefined }
 
 function compileServedTarget(
   target: TargetConfig,
@@ -247,6 +277,7 @@ function compileServedTarget(
     servers: server,
     compileAt: (destination) => compileTarget(target, destination, context),
     sessionless: target.mcp !== undefined,
+    authorize: () => server.destinations()[0]?.destination.authorize,
     random: context.random,
   })
 }
@@ -256,18 +287,45 @@ function compileTarget(
   destination: Destination | undefined,
   context: TargetContext,
 ): Target {
-  const { name, policies, stdio } = target
+  const { name, stdio } = target
   if (stdio !== undefined) return compileStdio(name, stdio, context)
-  const upstream = destination ?? (policies && compileUpstream(policies, target, context))
+  const { defaults } = context
+  const policies = policiesOf(target, defaults)
+  const secure = policies?.backendTLS !== undefined
+  const place = placeOf(target, secure)
+  const upstream = destination ?? (policies && compileUpstream(policies, { target, place }, context))
   const ownSend = sendFrom(target, context)
   if (upstream === undefined) return compileHttpTarget(target, { ...context, send: ownSend })
-  const send = withUpstream(context.send, upstream)
-  const secure = policies?.backendTLS !== undefined
-  const asked = { ...context, send, sendForDocument: ownSend, destination, secure }
-  return withClientCredential(compileHttpTarget(target, asked), upstream.authorize)
+  const { requestTimeoutMs = defaults?.timeoutMs } = upstream
+  const sends = withRetries(withUpstream(context.send, { ...upstream, requestTimeoutMs }), defaults?.retry)
+  const asked = { ...context, ...sends, sendForDocument: ownSend, destination, secure }
+  const compiled = { ...compileHttpTarget(target, asked), authorize: () => upstream.authorize }
+  return withLogin(withEjection(compiled, upstream.health, context), target, context)
 }
 
-function compileHttpTarget(target: TargetConfig, context: OpenApiContext): Target {
+/** Key of the health of a target: targets with the same name and server share it. */
+function placeOf({ name, mcp, sse, openapi }: TargetConfig, secure: boolean): string {
+  const config = mcp ?? sse ?? openapi
+  const reading = config && readAddress(config, '/', { secure })
+  return reading?.kind === 'address' ? `mcp/${name} ${new URL(reading.address.origin).host}` : `mcp/${name}`
+}
+
+/** Policies of a target. With a login of users there, a default of `backendAuth` has no effect. */
+function policiesOf({ policies }: TargetConfig, defaults: TargetDefaults | undefined) {
+  if (defaults === undefined) return policies
+  const { backendAuth: _, ...others } = defaults.policies
+  return mergePolicies([policies, policies?.oauth === undefined ? defaults.policies : others])
+}
+
+/** The login of users at an `mcp` target. */
+function withLogin(compiled: Target, target: TargetConfig, context: CompileContext): Target {
+  const { name, mcp, policies } = target
+  if (policies?.oauth === undefined || mcp === undefined) return compiled
+  const address = compileMcpAddress(name, mcp, { secure: policies.backendTLS !== undefined })
+  return { ...compiled, login: compileLogin(policies.oauth, { name, address, node: target }, context) }
+}
+
+function compileHttpTarget(target: TargetConfig, context: OpenApiContext & { sendAgain?: Send }): Target {
   const { name, mcp, sse, openapi } = target
   if (mcp !== undefined) return compileStreamableHttp(name, mcp, context)
   if (sse !== undefined) return compileSse(name, sse, context)
@@ -275,9 +333,10 @@ function compileHttpTarget(target: TargetConfig, context: OpenApiContext): Targe
   throw new Error(`target "${name}": unsupported kind of target`)
 }
 
-/** Digest of a configuration node. */
-function digestOf(node: object): string {
-  return createHash('sha256').update(JSON.stringify(node)).digest('base64url').slice(0, 22)
+/** Digest of the configuration of a target. */
+function digestOf(target: TargetConfig, defaults: TargetDefaults | undefined): string {
+  const parts = defaults === undefined ? target : [target, defaults.policies]
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
 }
 
 /** Creates the sessions of an endpoint. They survive reloads, and the removal of the endpoint. */

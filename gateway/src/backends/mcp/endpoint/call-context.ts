@@ -1,15 +1,18 @@
 import { clientNetwork } from '../../../lib/address/client-network.ts'
-import { exactText } from '../../../lib/json/exact.ts'
-import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../../../lib/json/json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import { createHeaderFilter } from '../../../net/http/headers.ts'
 import type { Exchange, McpState, TargetAccess } from '../../../pipeline/exchange.ts'
-import { loggableItemName, type McpItem } from '../../../pipeline/mcp-item.ts'
+import type { McpCheck } from '../../../pipeline/mcp/mcp-check.ts'
+import { loggableItemName, type McpItem } from '../../../pipeline/mcp/mcp-item.ts'
+import { continueTrace, propagate } from '../../../pipeline/tracing/trace.ts'
 import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
+import { messageChecks } from '../checks/checks.ts'
 import type { Federation } from '../federation/federation.ts'
 import { type CallTarget, callTargetOf } from '../message/items.ts'
-import type { ClientMessage } from '../message/json-rpc.ts'
+import { type ClientMessage, paramsOf } from '../message/json-rpc.ts'
 import type { Message } from '../message/message.ts'
 import type { Revision } from '../message/protocol.ts'
+import { ownerOf } from '../sessions/owner.ts'
 import type { SessionClient } from '../sessions/session.ts'
 import { callRecorder } from '../targets/recorded-calls.ts'
 import type { CallContext, Permissions, Target, TargetPermissions } from '../targets/target.ts'
@@ -25,7 +28,7 @@ export type McpRules = {
 export function callContext(
   exchange: Exchange,
   revision: Revision,
-  rules: McpRules | undefined,
+  { rules, checks }: { rules: McpRules | undefined; checks?: readonly McpCheck[] | undefined },
 ): CallContext {
   const sessionless = revision.kind === 'sessionless'
   const { headers } = exchange.facts.request
@@ -33,18 +36,32 @@ export function callContext(
   if (exchange.forwarding !== undefined) {
     for (const edit of exchange.forwarding.headerEdits) edit(forwarded)
   }
-  const { cancellation, auth, mcp } = exchange
+  const { cancellation, auth, mcp, trace } = exchange
+  propagate(trace, undefined, forwarded)
   const context: CallContext = {
     headers: forwarded,
     cancellation,
-    credential: auth.credential,
+    caller: exchange,
     loggedCall: mcp?.call,
     client: () => clientOf(exchange).quotaKey,
     recorder: callRecorder(exchange),
+    trace: trace?.isSampled === true ? trace.context : undefined,
     targets: auth.targets && targetPermissions(exchange, auth.targets),
+    checks: messageChecks(exchange, checks),
   }
   const known = revision.version === undefined ? context : { ...context, protocolVersion: revision.version }
   return rules === undefined ? known : { ...known, permissions: permissionsOf(exchange, rules) }
+}
+
+/** Continues the trace of `params._meta`, which takes precedence over the headers. */
+function continueTraceOf(exchange: Exchange, message: JsonObject): void {
+  const { _meta: meta } = paramsOf(message)
+  if (isJsonObject(meta)) continueTrace(exchange, meta['traceparent'], meta['tracestate'])
+}
+
+function argumentsOf(message: JsonObject): JsonObject | undefined {
+  const { arguments: given } = paramsOf(message)
+  return isJsonObject(given) ? given : undefined
 }
 
 /**
@@ -58,6 +75,7 @@ export function recordCall(
 ): void {
   if (message.kind === 'response') return
   const { method, json } = message
+  if (exchange.trace !== undefined) continueTraceOf(exchange, json.value)
   const [only] = members
   const item = callTargetOf(json.value)
   const state = mcpStateOf(exchange)
@@ -65,6 +83,7 @@ export function recordCall(
     method,
     item: loggableName(item),
     target: members.length === 1 ? only?.name : undefined,
+    arguments: exchange.retains?.mcpContent === true ? argumentsOf(json.value) : undefined,
   }
   if (maxPayloadSize === undefined || item === undefined || exchange.recording === undefined) return
   state.resultBytes = maxPayloadSize
@@ -77,12 +96,17 @@ export type RecordingOptions = {
   maxPayloadSize?: number | undefined
 }
 
-/** Records the response to a call of an item for the ledger, if it stores payloads. */
+/** Records the response to a call of an item for the ledger and for expressions of telemetry. */
 export function recordResult(exchange: Exchange, { text }: Pick<Message, 'text'>): void {
-  const { payload, mcp } = exchange
+  const { payload, mcp, retains } = exchange
+  if (retains?.mcpContent === true && mcp?.call !== undefined)
+    mcp.call.response = payloadOf(text, maxRetainedBytes)
   if (payload === undefined || mcp?.resultBytes === undefined) return
   exchange.payload = { ...payload, response: payloadOf(text, mcp.resultBytes) }
 }
+
+/** Bytes of a response that expressions of telemetry read. */
+const maxRetainedBytes = 64 * 1024
 
 /** The start of a message, with an ellipsis if it is cut off. */
 function payloadOf(text: string, maxBytes: number): string {
@@ -138,45 +162,6 @@ function anonymousClient(address: string): SessionClient {
       return clientNetwork(address)
     },
   }
-}
-
-/** Identity of a request from its token, password and key; empty without any of them. */
-function ownerOf({ facts: { jwt, basicAuth, apiKey } }: Exchange): string {
-  if (basicAuth !== undefined) return `${basicAuth.username}:${ownerText(jwt, apiKey)}`
-  if (jwt === undefined) return apiKey === undefined ? '' : ownerText(undefined, apiKey)
-  if (apiKey !== undefined) return ownerText(jwt, apiKey)
-  const known = ownersByClaims.get(jwt)
-  if (known !== undefined) return known
-  const owner = ownerText(jwt, undefined)
-  ownersByClaims.set(jwt, owner)
-  return owner
-}
-
-/** Owner by claims: a valid token has the same claims object for each request. */
-const ownersByClaims = new WeakMap<ExactJsonObject, string>()
-
-/**
- * Unambiguous owner text: each part is JSON with its claim name, so that no `client_id` equals the `sub` of
- * another identity.
- */
-function ownerText(jwt: ExactJsonObject | undefined, apiKey: JsonObject | undefined): string {
-  return exactText([jwt && identityOf(jwt), apiKey && (apiKey['id'] ?? apiKey)])
-}
-
-/**
- * Identity claims, the most specific first. User tokens without `sub` (lightweight tokens of Keycloak)
- * identify a login by `sid`; `client_id` and `azp` are the same for all users of an application.
- */
-const identityClaims = ['sub', 'sid', 'client_id', 'azp'] as const
-
-/** Identity of a token; all claims if it has no identity claim. */
-function identityOf(jwt: ExactJsonObject): ExactJsonValue[] {
-  const issuer = jwt['iss'] ?? null
-  for (const claim of identityClaims) {
-    const value = jwt[claim]
-    if (value !== undefined && value !== null && value !== '') return [issuer, claim, value]
-  }
-  return [issuer, 'claims', jwt]
 }
 
 const maxStreamMs = 24 * 60 * 60_000

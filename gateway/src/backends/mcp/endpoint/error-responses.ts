@@ -1,4 +1,5 @@
 import type { GatewayError, GatewayErrorCode } from '../../../lib/gateway-error.ts'
+import type { JsonValue } from '../../../lib/json/json.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { callTargetOf } from '../message/items.ts'
@@ -20,7 +21,7 @@ export type McpRefusal = {
   message: string
   /** JSON-RPC code and data, for JSON-RPC replies. */
   code?: number
-  data?: object
+  data?: object | JsonValue | undefined
 }
 
 /** Failed request with its id as JSON text. */
@@ -49,8 +50,7 @@ export function replyToFailure(
     return failure.reply
   }
   if (failure.kind === 'error') exchange.log.failure ??= failure.error
-  const { status, reason, code, message } = describeFailure(failure, request)
-  return refuseMcp(exchange, { status, reason, code, message }, request?.idText)
+  return refuseMcp(exchange, describeFailure(failure, request), request?.idText)
 }
 
 /**
@@ -87,8 +87,8 @@ export function accepted(): Reply {
 
 /** JSON text of the error response to a failed request. */
 export function failureText(failure: TargetFailure, request: FailedRequest): string {
-  const { code, message } = describeFailure(failure, request)
-  if (failure.kind !== 'reply') return errorText(request.idText, code, message)
+  const { code, message, data } = describeFailure(failure, request)
+  if (failure.kind !== 'reply') return errorText(request.idText, code, message, data)
   const refusal = readTargetRefusal(failure.reply, request.json.value['id'])
   return refusal.kind === 'error'
     ? `{"jsonrpc":"2.0","id":${request.idText},"error":${refusal.text}}`
@@ -102,7 +102,10 @@ function isChallenge(failure: TargetFailure): boolean {
   return status === 401 || (status === 403 && headers['www-authenticate'] !== undefined)
 }
 
-function describeFailure(failure: TargetFailure, request: FailedRequest | undefined) {
+function describeFailure(
+  failure: TargetFailure,
+  request: FailedRequest | undefined,
+): McpRefusal & { code: number } {
   switch (failure.kind) {
     case 'error': {
       const { error } = failure
@@ -124,8 +127,8 @@ function describeFailure(failure: TargetFailure, request: FailedRequest | undefi
       return { status: 400, reason: `unknown ${failure.item}`, code: invalidParams, message }
     }
     case 'refused': {
-      const { status, code, message } = failure
-      return { status, reason: 'refused', code, message }
+      const { status, code, message, data } = failure
+      return { status, reason: 'refused', code, message, data }
     }
   }
 }
@@ -140,6 +143,10 @@ const statusByCode: Partial<Record<GatewayErrorCode, number>> = {
   request_too_large: 413,
   request_aborted: 400,
   bad_request: 400,
+  // Not 401: clients would start an authorization, which changes nothing here.
+  credential_missing: 403,
+  credential_refused: 403,
+  credential_forbidden: 403,
   internal: 500,
 }
 

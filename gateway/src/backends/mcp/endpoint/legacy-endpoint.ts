@@ -41,7 +41,7 @@ const maxRequests = 1_024
  * contains the POST URL. All responses use the stream, and the session ends with it.
  */
 export function createLegacyEndpoint(options: EndpointOptions): Backend {
-  const { federation, sessions, clock, rules, maxBodyBytes, jsonLimits, workQueue } = options
+  const { federation, sessions, clock, maxBodyBytes, jsonLimits, workQueue } = options
   return (exchange) => {
     const { method } = exchange.facts.request
     if (method === 'GET') return open(exchange)
@@ -108,7 +108,7 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     const own: OwnLegacyStream = {
       join: (request, flow) =>
         full || flows.size >= maxRequests ? undefined : joinStream(session, stream, flows, { request, flow }),
-      listen: (context) => listen(session, stream, flows, context),
+      joinMessages: (flow) => joinMessages(session, stream, flows, flow),
     }
     session.legacy = {
       own,
@@ -160,7 +160,7 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     recordCall(exchange, message, options)
     // The request continues after this exchange, so it is not cancelled with it.
     const context = {
-      ...callContext(exchange, revisionOf(headers, message.json.value), rules),
+      ...callContext(exchange, revisionOf(headers, message.json.value), options),
       cancellation: never,
     }
     stream.extend(credentialLifetimeMs(exchange, clock.now()))
@@ -198,7 +198,7 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
       ...sink,
       message(received) {
         if (json.value['method'] === 'initialize' && received.value['result'] !== undefined)
-          own.listen(context)
+          listenTo(session, own, context)
         return sink.message(received)
       },
     })
@@ -226,26 +226,43 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     }
   }
 
-  /** Adds messages outside requests to the stream. Targets without such a stream have responses only. */
-  function listen(
+  function joinMessages(
     session: Session,
     stream: MessageSink,
     flows: Set<MessageFlow>,
-    context: CallContext,
-  ): void {
-    const sink: MessageSink = {
+    flow: MessageFlow,
+  ): MessageSink {
+    flows.add(flow)
+    return {
       message: (message) => stream.message(message),
       mark() {},
-      end() {},
+      end: () => flows.delete(flow),
       fail(failure) {
+        flows.delete(flow)
         if (failure.kind === 'ended') void sessions.end(session, failure.reason)
       },
     }
+  }
+
+  /** Adds messages outside requests to the stream. Targets without such a stream have responses only. */
+  function listenTo(session: Session, own: OwnLegacyStream, context: CallContext): void {
+    let flow: MessageFlow | undefined
+    let cancelled = false
+    const sink = own.joinMessages({
+      resume: () => flow?.resume(),
+      cancel() {
+        cancelled = true
+        flow?.cancel()
+      },
+    })
     session.target.listen(context, sink).then(
       (listening) => {
-        if (listening.kind !== 'flow') return
-        if (session.ended) listening.flow.cancel()
-        else flows.add(listening.flow)
+        if (listening.kind !== 'flow') {
+          sink.end()
+          return
+        }
+        flow = listening.flow
+        if (cancelled || session.ended) flow.cancel()
       },
       (error: unknown) => sink.fail({ kind: 'error', error: asGatewayError(error) }),
     )

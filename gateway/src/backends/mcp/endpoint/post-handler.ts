@@ -26,7 +26,7 @@ const batchRevision = '2025-03-26'
 
 /** Creates the handler of POST requests. Headers, session and owner are checked before the body is read. */
 export function createPostHandler(options: EndpointOptions, inSession: SessionEndpoint): Backend {
-  const { federation, stateless, rules, maxBodyBytes, jsonLimits, workQueue } = options
+  const { federation, stateless, maxBodyBytes, jsonLimits, workQueue } = options
   const withoutSession = createSessionlessEndpoint(options)
 
   return (exchange) => {
@@ -94,7 +94,7 @@ export function createPostHandler(options: EndpointOptions, inSession: SessionEn
       return refuseRevision(exchange, { requested: revision.version, supported }, idTextOf(message))
     }
     recordCall(exchange, message, options)
-    const context = callContext(exchange, revision, rules)
+    const context = callContext(exchange, revision, options)
     if (revision.kind === 'sessionless') return withoutSession.forward(exchange, message, context)
     if (stateless) return withoutSession.handleStateless(exchange, message, context)
     if (session !== undefined) {
@@ -124,6 +124,6 @@ export function createPostHandler(options: EndpointOptions, inSession: SessionEn
       return refuseMcp(exchange, { status: 400, reason: 'batch', code: invalidRequest, message }, 'null')
     }
     recordBatch(exchange, messages)
-    return inSession.batch(exchange, messages, callContext(exchange, revision, rules), session)
+    return inSession.batch(exchange, messages, callContext(exchange, revision, options), session)
   }
 }

@@ -6,6 +6,8 @@ import { firstHeader } from '../../../net/http/headers.ts'
 import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { McpCheck } from '../../../pipeline/mcp/mcp-check.ts'
+import { hasCoding } from '../../../pipeline/request-edits.ts'
 import type { Federation } from '../federation/federation.ts'
 import { type ClientBatch, type ClientMessage, readClientContent } from '../message/json-rpc.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -19,6 +21,8 @@ export type EndpointOptions = {
   clock: Clock
   stateless: boolean
   rules: McpRules | undefined
+  /** Limits and guards of single messages. */
+  checks?: readonly McpCheck[] | undefined
   maxBodyBytes: number
   jsonLimits?: JsonLimits | undefined
   /** Bytes of arguments and results in the ledger; undefined if it stores none. */
@@ -41,6 +45,7 @@ export type BodyLimits = {
 /** Refuses a POST by its headers: only unencoded JSON is accepted. */
 export function refuseUnsupportedContent(exchange: Exchange): Reply | undefined {
   const { headers } = exchange.facts.request
+  const isPlain = !hasCoding(exchange.forwarding)
   const mediaType = readJsonMediaType(headers)
   if (mediaType !== 'json') {
     const message =
@@ -49,7 +54,7 @@ export function refuseUnsupportedContent(exchange: Exchange): Reply | undefined 
         : 'content-type must be application/json'
     return refuseMcp(exchange, { status: 415, reason: 'content-type', message })
   }
-  if ((firstHeader(headers, 'content-encoding') ?? 'identity') !== 'identity') {
+  if (!isPlain && (firstHeader(headers, 'content-encoding') ?? 'identity') !== 'identity') {
     const message = 'content-encoding is not supported for MCP messages'
     return refuseMcp(exchange, { status: 415, reason: 'content-encoding', message })
   }

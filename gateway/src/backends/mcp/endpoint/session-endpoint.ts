@@ -42,7 +42,7 @@ export type SessionEndpoint = {
 
 /** Session part of the streamable HTTP transport. */
 export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint {
-  const { federation, sessions, clock, rules } = options
+  const { federation, sessions, clock } = options
   return { initialize, message, batch, openStream: listen }
 
   function initialize(exchange: Exchange, message: ClientRequest, context: CallContext): Promise<Reply> {
@@ -190,7 +190,7 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
     // A stream ends with its token; the client reopens it with a new one.
     const expiry = setTimeout(() => response.sink.end(), credentialLifetimeMs(exchange, clock.now()))
     expiry.unref()
-    const context = callContext(exchange, revisionOf(headers, undefined), rules)
+    const context = callContext(exchange, revisionOf(headers, undefined), options)
     const lastEventId = firstHeader(headers, 'last-event-id')
     const listening = await openStream(
       session,

@@ -12,7 +12,7 @@ import { sendStatelessRequest } from './stateless-request.ts'
 
 /** Endpoint for messages without a session. */
 export type SessionlessEndpoint = {
-  /** Forwards a message of a sessionless revision to the only target. */
+  /** Forwards a message of a sessionless revision. */
   forward(exchange: Exchange, message: ClientMessage, context: CallContext): Reply | Promise<Reply>
   /** Handles a message in stateless mode with a target session for this request. */
   handleStateless(exchange: Exchange, message: ClientMessage, context: CallContext): Reply | Promise<Reply>
@@ -35,7 +35,7 @@ export function createSessionlessEndpoint({ federation, version }: EndpointOptio
         const refusal = { status: 400, reason: 'header mismatch', message: mismatch, code: headerMismatch }
         return refuseMcp(exchange, refusal, idTextOf(message))
       }
-      const target = federation.target.open()
+      const target = federation.target.openFor?.(message.json) ?? federation.target.open()
       if (message.kind !== 'request') return deliverOnce(exchange, message, context, target)
       return respondFrom(exchange, message, target, {
         refuse: replyToFailure,

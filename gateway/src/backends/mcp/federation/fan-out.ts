@@ -9,15 +9,22 @@ import type { CallContext } from '../targets/target.ts'
 import { type Cursors, formatCursors, parseCursors } from './cursors.ts'
 import { type MemberInitializeResult, mergeInitializeResults } from './initialize-result.ts'
 import { type ListResult, readAllPages } from './list-all.ts'
-import { activeSessions, type MemberSessions, memberFailure, memberName } from './member-sessions.ts'
+import { availableSessions, type MemberSessions, memberFailure, memberName } from './member-sessions.ts'
 import { renameFromTarget, renameItem } from './rename.ts'
 
 /** A client request to all targets. */
-export type FanOutRequest = { message: Message; context: CallContext; merged: MergedSink }
+export type FanOutRequest = {
+  message: Message
+  context: CallContext
+  merged: MergedSink
+  /** Further members of a list, from the lifetimes of the lists of targets. */
+  cache?: (lifetimes: readonly unknown[]) => JsonObject
+}
 
 /** Sends `initialize` to all allowed targets and responds with the merged result. */
 export async function initializeAll(memberSessions: MemberSessions, request: FanOutRequest): Promise<void> {
   removeDenied(memberSessions, request.context)
+  removeEjected(memberSessions, request.context)
   const results: MemberInitializeResult[] = []
   const failed: MemberOutcome[] = []
   for (const member of await requestEach(memberSessions, request)) {
@@ -49,6 +56,16 @@ function removeDenied({ members, sessions }: MemberSessions, { targets }: CallCo
     if (targets.permits(name)) continue
     void sessions[index]?.close()
     sessions[index] = undefined
+  }
+}
+
+/** Removes ejected targets while others remain: a session starts at all of its targets or not at all. */
+function removeEjected(memberSessions: MemberSessions, context: CallContext): void {
+  const available = new Set(availableSessions(memberSessions, context).map(({ index }) => index))
+  for (const [index, session] of memberSessions.sessions.entries()) {
+    if (session === undefined || available.has(index)) continue
+    void session.close()
+    memberSessions.sessions[index] = undefined
   }
 }
 
@@ -91,19 +108,34 @@ export async function listFromAll(
   const [first] = failed
   if (first && (!memberSessions.failOpen || failed.length === lists.length))
     forwardListFailure(first.list, merged.sink)
-  else respondWithList(message, merged.sink, await mergeLists(memberSessions, member, lists, owners))
+  else {
+    const merge = await mergeLists(memberSessions, member, lists, owners)
+    respondWithList(
+      message,
+      merged.sink,
+      request.cache === undefined
+        ? merge
+        : withCache(
+            merge,
+            request.cache(lists.map(({ list }) => (list.kind === 'items' ? list.ttlMs : undefined))),
+          ),
+    )
+  }
+}
+
+/** Adds members to the text of an object with members. */
+function withCache(text: string, members: JsonObject): string {
+  return `${text.slice(0, -1)},${JSON.stringify(members).slice(1)}`
 }
 
 /** Loads the target of each tool or prompt name. Failing targets have none. */
 export async function loadItemOwners(
   memberSessions: MemberSessions,
-  { context, merged }: Omit<FanOutRequest, 'message'>,
+  request: FanOutRequest,
   member: 'tools' | 'prompts',
   owners: ItemOwners,
 ): Promise<void> {
-  const value: JsonObject = { jsonrpc: '2.0', id: memberSessions.newId(), method: `${member}/list` }
-  const message: Message = { text: JSON.stringify(value), value }
-  const lists = await listEach(memberSessions, { message, context, merged }, member, undefined)
+  const lists = await listEach(memberSessions, request, member, undefined)
   await mergeLists(memberSessions, member, lists, owners)
 }
 
@@ -112,14 +144,15 @@ export function respondWithError(request: Message, sink: MessageSink, code: numb
   respond(errorText(idTextOf(request), code, message), sink)
 }
 
-type MemberOutcome = { index: number; outcome: Outcome }
+export type MemberOutcome = { index: number; outcome: Outcome }
 type MemberList = { index: number; list: ListResult }
 
-function requestEach(
+/** Sends a request to all targets that the client may use. */
+export function requestEach(
   memberSessions: MemberSessions,
   { message, context, merged }: FanOutRequest,
 ): Promise<MemberOutcome[]> {
-  const outcomes = activeSessions(memberSessions, context).map(
+  const outcomes = availableSessions(memberSessions, context).map(
     async ({ index, session }): Promise<MemberOutcome> => {
       const sent = merged.add(
         sendGatewayRequest(session, message, context, forwardFrom(memberSessions, index, merged.sink)),
@@ -153,7 +186,7 @@ function listEach(
   member: string,
   cursors: Cursors | undefined,
 ): Promise<MemberList[]> {
-  const sessions = activeSessions(memberSessions, context).filter(
+  const sessions = availableSessions(memberSessions, context).filter(
     ({ index }) => !cursors || cursors.has(memberName(memberSessions, index)),
   )
   const lists = sessions.map(async ({ index, session }): Promise<MemberList> => {
@@ -213,7 +246,7 @@ function isFirst(item: string, seen: Set<string>, own: (name: string) => void): 
   return true
 }
 
-function resultOf(outcome: Outcome): JsonObject | undefined {
+export function resultOf(outcome: Outcome): JsonObject | undefined {
   if (outcome.kind !== 'response') return undefined
   const { result } = outcome.message.value
   return isJsonObject(result) ? result : undefined
@@ -223,7 +256,7 @@ function isUnknownMethod(outcome: Outcome): boolean {
   return outcome.kind === 'response' && errorCodeOf(outcome.message) === methodNotFound
 }
 
-function forwardOutcome(outcome: Outcome, sink: MessageSink): void {
+export function forwardOutcome(outcome: Outcome, sink: MessageSink): void {
   if (outcome.kind === 'failed') {
     sink.fail(outcome.failure)
     return
@@ -237,7 +270,7 @@ function forwardListFailure(list: ListResult, sink: MessageSink): void {
   else if (list.kind === 'error') forwardOutcome({ kind: 'response', message: list.message }, sink)
 }
 
-function respondWithResult(request: Message, sink: MessageSink, resultText: string): void {
+export function respondWithResult(request: Message, sink: MessageSink, resultText: string): void {
   respond(`{"jsonrpc":"2.0","id":${idTextOf(request)},"result":${resultText}}`, sink)
 }
 

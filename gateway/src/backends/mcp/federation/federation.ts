@@ -1,10 +1,14 @@
 import { isJsonObject } from '../../../lib/json/json.ts'
+import { withChecks } from '../checks/checks.ts'
+import { withUserLogin } from '../logins/login-session.ts'
 import type { TargetFailure } from '../message/message.ts'
 import { withPermissions } from '../permissions/permissions.ts'
 import { withRemoteSessions } from '../planes/remotable.ts'
+import { withClientAuthorization } from '../targets/authorization/authorization.ts'
 import { withInitializeLimit } from '../targets/initialize-limit.ts'
 import { withRecordedCalls } from '../targets/recorded-calls.ts'
 import type { Target, TargetSession } from '../targets/target.ts'
+import { withTraceContext } from '../targets/trace-context.ts'
 import { createMultiplex } from './multiplex.ts'
 
 /** Targets of one endpoint. */
@@ -31,10 +35,16 @@ export function federate(members: readonly Target[], options: FederationOptions)
   if (only === undefined) return undefined
   const { prefixMode, failOpen, version, initializeTimeoutMs, onInitialized } = options
   const guarded = members.map((member) =>
-    withInitializeLimit(
-      withPermissions(withRecordedCalls(withRemoteSessions(member))),
-      initializeTimeoutMs,
-      onInitialized && ((failure) => onInitialized(member.name, failure)),
+    withUserLogin(
+      withInitializeLimit(
+        withPermissions(
+          withChecks(
+            withRecordedCalls(withTraceContext(withClientAuthorization(withRemoteSessions(member)))),
+          ),
+        ),
+        initializeTimeoutMs,
+        onInitialized && ((failure) => onInitialized(member.name, failure)),
+      ),
     ),
   )
   const multiplex = createMultiplex(guarded, { prefixed: prefixMode !== 'never', failOpen, version })

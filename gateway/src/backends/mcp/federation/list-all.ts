@@ -1,5 +1,6 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
 import { editTopLevel, memberText } from '../../../lib/json/edit.ts'
+import type { JsonValue } from '../../../lib/json/json.ts'
 import { largeListChars } from '../message/cooperative-yield.ts'
 import {
   errorCodeOf,
@@ -17,7 +18,7 @@ import { withText } from './rename.ts'
 /** List of one target. */
 export type ListResult =
   /** JSON texts of items; `next` is the cursor of unread pages. */
-  | { kind: 'items'; items: string[]; next: string | undefined }
+  | { kind: 'items'; items: string[]; next: string | undefined; ttlMs?: JsonValue | undefined }
   | { kind: 'error'; message: Message }
   | { kind: 'failed'; failure: TargetFailure }
 
@@ -63,7 +64,8 @@ export async function readAllPages(listing: ListRequest): Promise<ListResult> {
       chars += item.length
     }
     // A repeated cursor would never end.
-    if (read.next === undefined || read.next === cursor) return { kind: 'items', items, next: undefined }
+    if (read.next === undefined || read.next === cursor)
+      return { kind: 'items', items, next: undefined, ttlMs: read.ttlMs }
     cursor = read.next
   }
   const next = items.length === 0 ? undefined : cursor
@@ -97,21 +99,22 @@ function tryReadItems(message: Message, member: string): PageItems | Extract<Lis
   }
 }
 
-type PageItems = { kind: 'items'; items: readonly string[]; next: string | undefined }
+type PageItems = Page & { kind: 'items' }
+
+/** `ttlMs`: lifetime of the list, in revision 2026-07-28. */
+type Page = { items: readonly string[]; next: string | undefined; ttlMs: JsonValue | undefined }
 
 /** Separates parsing and splitting of a page, which take up to 30 ms each. */
 function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-function readPageItems(
-  message: Message,
-  member: string,
-): { items: readonly string[]; next: string | undefined } {
+function readPageItems(message: Message, member: string): Page {
   const list = readList(message, member)
   const nextCursor = list?.result.value['nextCursor']
   return {
     items: list?.texts ?? [],
     next: typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined,
+    ttlMs: list?.result.value['ttlMs'],
   }
 }

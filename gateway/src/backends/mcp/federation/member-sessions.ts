@@ -32,6 +32,20 @@ export function activeSessions(
   })
 }
 
+/** Active sessions without those of ejected targets. If all are ejected, each of them fails its requests. */
+export function availableSessions(
+  memberSessions: MemberSessions,
+  context: Pick<CallContext, 'targets'>,
+): MemberSession[] {
+  const active = activeSessions(memberSessions, context)
+  const available = active.filter((member) => !isEjected(memberSessions, member))
+  return available.length > 0 ? available : active
+}
+
+function isEjected({ members }: MemberSessions, { index, session }: MemberSession): boolean {
+  return session.isEjected?.() ?? members[index]?.isEjected?.() ?? false
+}
+
 export function memberName({ members }: MemberSessions, index: number): string {
   return members[index]?.name ?? ''
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { type CallTarget, callTargetOf, itemListOf } from '../message/items.ts'
 import { editJson } from '../message/json-edit.ts'
-import { invalidRequest, methodNotFound, paramsOf } from '../message/json-rpc.ts'
+import { invalidRequest, messageOf, methodNotFound, paramsOf } from '../message/json-rpc.ts'
 import { idleFlow, withMergedSink } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import { targetDenial } from '../permissions/permissions.ts'
@@ -21,6 +21,16 @@ import { memberMark, openStream } from './merged-stream.ts'
 import { type NameLocation, type NameMapping, prefixedNames, unwrapId } from './names.ts'
 import { withText } from './rename.ts'
 import { createRenamingSink } from './renaming-sink.ts'
+import {
+  cacheOf,
+  discoverAll,
+  isSessionless,
+  listRequestFor,
+  removedMethods,
+  unknownMethod,
+  withItemName,
+} from './sessionless.ts'
+import { subscribeToAll } from './subscriptions.ts'
 
 export type MultiplexOptions = Pick<MemberSessions, 'prefixed' | 'failOpen' | 'version'>
 
@@ -29,7 +39,7 @@ export function createMultiplex(members: readonly Target[], options: MultiplexOp
   const names = prefixedNames(members.map((member) => member.name))
   return {
     name: members.map((member) => member.name).join('+'),
-    sessionless: false,
+    sessionless: members.every(({ sessionless }) => sessionless),
     open: () => openSession(members.map((member) => member.open())),
     openFor(request) {
       const index = options.prefixed ? destinationOf(request.value, names)?.index : undefined
@@ -104,6 +114,7 @@ function createSession(memberSessions: MemberSessions): TargetSession {
   return {
     request(message, context, sink) {
       const { method } = message.value
+      if (isSessionless(context)) return requestWithoutSession(message, context, sink)
       if (method === 'initialize') {
         return withMergedSink(sink, (merged) => initializeAll(memberSessions, { message, context, merged }))
       }
@@ -153,6 +164,31 @@ function createSession(memberSessions: MemberSessions): TargetSession {
     },
   }
 
+  /** Handles a request of a revision without sessions. */
+  function requestWithoutSession(message: Message, context: CallContext, sink: MessageSink): MessageFlow {
+    const { method } = message.value
+    if (method === 'subscriptions/listen') return subscribeToAll(memberSessions, message, context, sink)
+    if (method === 'server/discover')
+      return withMergedSink(sink, (merged) => discoverAll(memberSessions, { message, context, merged }))
+    if (typeof method === 'string' && removedMethods.has(method)) {
+      sink.fail(unknownMethod(method))
+      return idleFlow
+    }
+    const callTarget = callTargetOf(message.value)
+    if (callTarget) return call(callTarget, message, context, sink)
+    const member = listMember(method)
+    if (member !== undefined) {
+      const request = { message, context, cache: cacheMembers }
+      return withMergedSink(sink, (merged) =>
+        listFromAll(memberSessions, { ...request, merged }, member, owners),
+      )
+    }
+    const task = locateTask(message.value, names)
+    if (task) return route(task, ['params', 'taskId'], message, context, sink)
+    sink.fail(unknownMethod(String(method)))
+    return idleFlow
+  }
+
   /** Removes a terminated target. The session continues only under `failOpen`. */
   function remove(index: number, reason: string): void {
     sessions[index] = undefined
@@ -175,7 +211,11 @@ function createSession(memberSessions: MemberSessions): TargetSession {
       return idleFlow
     }
     return withMergedSink(sink, async (merged) => {
-      await loadItemOwners(memberSessions, { context, merged }, member, owners)
+      const list = { id: memberSessions.newId(), method: `${member}/list` }
+      const request = isSessionless(context)
+        ? listRequestFor(message, context, list)
+        : { message: messageOf({ jsonrpc: '2.0', ...list }), context }
+      await loadItemOwners(memberSessions, { ...request, merged }, member, owners)
       const found = locate(callTarget, name)
       if (found) merged.add({ flow: route(found, path, message, context, merged.sink) })
       else merged.sink.fail(unknown)
@@ -224,7 +264,7 @@ function createSession(memberSessions: MemberSessions): TargetSession {
       onEnd: finish,
       stop: () => flow?.cancel(),
     })
-    const requested = session.request(withText(message, text), context, renamed)
+    const requested = session.request(withText(message, text), withItemName(context, name), renamed)
     flow = requested
     return {
       resume: () => requested.resume(),
@@ -274,6 +314,11 @@ function createSession(memberSessions: MemberSessions): TargetSession {
     return !memberSessions.failOpen || failures.length === results.length ? failures[0] : undefined
   }
 }
+
+const cacheMembers = (lifetimes: readonly unknown[]): JsonObject => ({
+  resultType: 'complete',
+  ...cacheOf(lifetimes),
+})
 
 const callWithoutId: TargetFailure = {
   kind: 'refused',

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
-import type { McpItemKind } from '../../../pipeline/mcp-item.ts'
+import type { McpItemKind } from '../../../pipeline/mcp/mcp-item.ts'
 import { paramsOf } from './json-rpc.ts'
 
 /** Item of a call; `name` is undefined if the request lacks it. */

@@ -1,5 +1,5 @@
 import { memberText } from '../../../lib/json/edit.ts'
-import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { JsonLimits } from '../../../lib/json/limits.ts'
 import type { NameProblem } from '../../../lib/json/names.ts'
 import { isLarge, type ReadJson, readJson } from '../../../lib/json/read.ts'
@@ -129,7 +129,7 @@ function textOfId(id: string | number, json: JsonText): string {
 }
 
 /** JSON text of a JSON-RPC error. `idText` is JSON. */
-export function errorText(idText: string, code: number, message: string, data?: object): string {
+export function errorText(idText: string, code: number, message: string, data?: object | JsonValue): string {
   const error = JSON.stringify(data === undefined ? { code, message } : { code, message, data })
   return `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
 }

@@ -4,6 +4,8 @@ import type { MessageFlow, MessageSink } from './message.ts'
 /** A sink with several sources, and the flows of these sources. */
 export type MergedSink = {
   readonly sink: MessageSink
+  /** Whether the response is complete or cancelled. */
+  isOver(): boolean
   /** Adds the flow of a source to the client's flow. */
   add<T extends { flow: MessageFlow }>(source: T): T
 }
@@ -31,6 +33,7 @@ export function withMergedSink(sink: MessageSink, run: (merged: MergedSink) => P
   }
   const merged: MergedSink = {
     sink: guarded,
+    isOver: () => over,
     add(source) {
       flows.push(source.flow)
       if (over) source.flow.cancel()

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../../lib/gateway-error.ts'
-import type { JsonObject } from '../../../lib/json/json.ts'
+import type { JsonObject, JsonValue } from '../../../lib/json/json.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import type { McpItemKind } from '../../../pipeline/mcp-item.ts'
+import type { McpItemKind } from '../../../pipeline/mcp/mcp-item.ts'
 
 /**
  * A JSON-RPC message: its exact text and its parsed value. The text is forwarded; edits use
@@ -26,7 +26,14 @@ export type TargetFailure =
   /** The tool, prompt or resource does not exist, or rules hide it from the client. */
   | { readonly kind: 'unknown'; readonly item: McpItemKind }
   /** Rejection by the gateway with a JSON-RPC error. */
-  | { readonly kind: 'refused'; readonly status: number; readonly code: number; readonly message: string }
+  | {
+      readonly kind: 'refused'
+      readonly status: number
+      readonly code: number
+      readonly message: string
+      /** Data of the error. */
+      readonly data?: JsonValue | undefined
+    }
 
 /** Receiver of messages in order. No method is called after `end` or `fail`. */
 export type MessageSink = {

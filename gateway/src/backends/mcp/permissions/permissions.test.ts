@@ -7,7 +7,7 @@ import {
   resultIn,
   settle,
 } from '../../../../test/fixtures/mcp.ts'
-import type { McpItem } from '../../../pipeline/mcp-item.ts'
+import type { McpItem } from '../../../pipeline/mcp/mcp-item.ts'
 import { messageOf } from '../message/json-rpc.ts'
 import type { MessageSink } from '../message/message.ts'
 import type { Permissions } from '../targets/target.ts'

@@ -1,7 +1,6 @@
-import { exactObject } from '../../../lib/json/exact.ts'
-import { type ExactJsonObject, isExactJsonObject, isJsonObject } from '../../../lib/json/json.ts'
+import { argumentsOf } from '../message/arguments.ts'
 import { callTargetOf, itemListOf } from '../message/items.ts'
-import { methodNotFound, paramsOf } from '../message/json-rpc.ts'
+import { methodNotFound } from '../message/json-rpc.ts'
 import { idleFlow } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import { maxListResponseBytes } from '../message/read-list.ts'
@@ -111,15 +110,6 @@ export function targetDenial(
   targets.refused()
   const item = callTargetOf(value)?.kind
   return item === undefined ? methodNotFoundFailure(String(value['method'])) : { kind: 'unknown', item }
-}
-
-/** Arguments of a tool call with exact integers. */
-function argumentsOf({ text, value }: Message): ExactJsonObject | undefined {
-  const given = paramsOf(value)['arguments']
-  if (!isJsonObject(given)) return undefined
-  const { params } = exactObject({ kind: 'object', text, value })
-  const exact = isExactJsonObject(params) ? params['arguments'] : undefined
-  return isExactJsonObject(exact) ? exact : given
 }
 
 function methodNotFoundFailure(method: string): TargetFailure {

@@ -14,10 +14,10 @@ export type PlainFailure =
     }
   | Exclude<TargetFailure, { kind: 'error' | 'reply' }>
 
-/** A `CallContext` as plain data, without permissions, which the sender has applied. */
+/** A `CallContext` as plain data, without permissions and credentials, which the sender has applied. */
 export type PlainContext = Pick<
   CallContext,
-  'headers' | 'protocolVersion' | 'lastEventId' | 'maxResponseBytes' | 'credential'
+  'headers' | 'protocolVersion' | 'lastEventId' | 'maxResponseBytes'
 >
 
 /** Messages of a stream between data planes. `credit` flows in the opposite direction, in characters. */
@@ -61,11 +61,10 @@ export function fromPlainFailure(failure: PlainFailure): TargetFailure {
 }
 
 export function toPlainContext(context: CallContext): PlainContext {
-  const { headers, protocolVersion, lastEventId, maxResponseBytes, credential } = context
+  const { headers, protocolVersion, lastEventId, maxResponseBytes } = context
   return {
     headers,
     maxResponseBytes,
-    credential,
     ...(protocolVersion === undefined ? undefined : { protocolVersion }),
     ...(lastEventId === undefined ? undefined : { lastEventId }),
   }

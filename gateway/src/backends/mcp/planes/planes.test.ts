@@ -13,12 +13,15 @@ import { textOf } from '../../../../test/fixtures/pipeline.ts'
 import { linkPeers } from '../../../../test/support/linked-peers.ts'
 import { until } from '../../../../test/support/wait.ts'
 import { systemClock } from '../../../lib/clock.ts'
+import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
 import type { Peers } from '../../../lib/planes/peers.ts'
 import { createWorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { isSource } from '../../../net/http/body.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Backend } from '../../../pipeline/policy.ts'
+import { noCaller } from '../../../upstream/credentials/caller.ts'
+import type { Authorize } from '../../../upstream/credentials/credentials.ts'
 import type { McpRules } from '../endpoint/call-context.ts'
 import { createEndpoint } from '../endpoint/endpoint.ts'
 import { federate } from '../federation/federation.ts'
@@ -493,10 +496,35 @@ describe('a session of the HTTP+SSE transport', () => {
     await waitFor(() => messages().length === 3)
     expect(messages().slice(1)).toEqual(expect.arrayContaining([...answeredBy(0, 1), ...answeredBy(0, 2)]))
     const [session] = planes.target(0).sessions
-    expect(session?.streams).toHaveLength(1)
+    await waitFor(() => session?.streams.length === 1)
     const notification = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
     session?.streams[0]?.sink.message(messageOf(notification))
+    await waitFor(() => messages().length === 4)
     expect(messages()[3]).toEqual(notification)
+  })
+
+  it('receives messages outside requests with the credential of the client', async () => {
+    const authorize: Authorize = {
+      source: 'client',
+      apply(request, caller) {
+        if (caller === noCaller) throw new GatewayError('credential_unavailable', 'no caller')
+        request.headers['authorization'] = 'Bearer t'
+        return undefined
+      },
+    }
+    const planes = fixture({
+      targets: (plane) => bound(plane).map((target) => Object.assign(target, { authorize: () => authorize })),
+    })
+    const { post, messages } = await openStream(planes, 0)
+    await post(1, initialize)
+    await waitFor(() => messages().length === 1)
+    await waitFor(() => planes.target(0).sessions[0]?.streams.length === 1)
+    const [stream] = planes.target(0).sessions[0]?.streams ?? []
+    expect(stream?.context.headers['authorization']).toBe('Bearer t')
+    const notification = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
+    stream?.sink.message(messageOf(notification))
+    await waitFor(() => messages().length === 2)
+    expect(messages()[1]).toEqual(notification)
   })
 
   it('reports the end of the data plane of a request, and continues', async () => {

@@ -1,10 +1,11 @@
+import { asGatewayError } from '../../../lib/gateway-error.ts'
 import type { Channel } from '../../../lib/planes/peers.ts'
 import type { MessageFlow, TargetFailure } from '../message/message.ts'
 import type { LegacyRequest, LegacyStream, Session, SessionUse } from '../sessions/session.ts'
 import type { CallContext } from '../targets/target.ts'
 import { sendStream } from './message-stream.ts'
-import { fromPlainFailure, toPlainContext } from './plain-values.ts'
-import { isHomeMessage } from './remote-session.ts'
+import { fromPlainFailure } from './plain-values.ts'
+import { isHomeMessage, isStreamMessage } from './remote-session.ts'
 import type { LegacyMessage, SessionLinks } from './session-links.ts'
 
 type CopySessions = {
@@ -28,7 +29,11 @@ export function createRemoteLegacyStream(
     async start(request, context) {
       const { json, idText } = request
       const channel = links.open(session.home, { kind: 'legacy', ...access, text: json.text, idText })
-      const response = createResponse(channel, session, sessions)
+      const listen = (own: CallContext) => {
+        const messages = links.open(session.home, { kind: 'legacyMessages', ...access })
+        forwardMessages(messages, session, own, sessions)
+      }
+      const response = createResponse(channel, session, { sessions, listen })
       if (await response.joined) {
         response.start(request, context)
         return true
@@ -39,7 +44,14 @@ export function createRemoteLegacyStream(
   }
 }
 
-function createResponse(channel: Channel, session: Session, { release, end }: CopySessions) {
+type ResponseOptions = {
+  readonly sessions: CopySessions
+  /** Called with the result of `initialize`. */
+  readonly listen: (context: CallContext) => void
+}
+
+function createResponse(channel: Channel, session: Session, { sessions, listen }: ResponseOptions) {
+  const { release, end } = sessions
   const { promise: joined, resolve } = Promise.withResolvers<boolean>()
   const stream = sendStream((message) => channel.post(message))
   let flow: MessageFlow | undefined
@@ -75,9 +87,7 @@ function createResponse(channel: Channel, session: Session, { release, end }: Co
       const begins = json.value['method'] === 'initialize'
       flow = session.target.request(json, context, {
         message(message) {
-          if (begins && message.value['result'] !== undefined) {
-            channel.post({ kind: 'initialized', context: toPlainContext(context) } satisfies LegacyMessage)
-          }
+          if (begins && message.value['result'] !== undefined) listen(context)
           return stream.sink.message(message)
         },
         mark() {},
@@ -93,6 +103,52 @@ function createResponse(channel: Channel, session: Session, { release, end }: Co
       stream.attach(flow)
     },
   }
+}
+
+/**
+ * Forwards messages outside requests to the stream on the home. They are received here, because the caller
+ * and the rules of the request are known here only.
+ */
+function forwardMessages(
+  channel: Channel,
+  session: Session,
+  context: CallContext,
+  { release }: Pick<CopySessions, 'release'>,
+): void {
+  const stream = sendStream((message) => channel.post(message))
+  let flow: MessageFlow | undefined
+  let over = false
+  const finish = () => {
+    if (over) return
+    over = true
+    flow?.cancel()
+    release(session, use)
+  }
+  const use: SessionUse = {
+    kind: 'stream',
+    end() {
+      channel.close()
+      finish()
+    },
+  }
+  session.uses.push(use)
+  channel.onMessage((message) => {
+    if (isStreamMessage(message) && message.kind === 'credit') stream.credit(message.chars)
+  })
+  channel.onClose(finish)
+  session.target.listen(context, stream.sink).then(
+    (listening) => {
+      if (listening.kind !== 'flow') {
+        stream.sink.end()
+        finish()
+        return
+      }
+      flow = listening.flow
+      if (over) flow.cancel()
+      else stream.attach(flow)
+    },
+    (error: unknown) => stream.sink.fail({ kind: 'error', error: asGatewayError(error) }),
+  )
 }
 
 function isJoined(message: unknown): message is Extract<LegacyMessage, { kind: 'joined' }> {

@@ -30,6 +30,10 @@ export function serveUse(channel: Channel, opening: SessionOpening, sessions: Ho
     serveLegacyRequest(channel, opening, session, sessions)
     return
   }
+  if (opening.kind === 'legacyMessages') {
+    serveLegacyMessages(channel, session)
+    return
+  }
   const member = session.target.member?.(opening.member)
   if (member === undefined) {
     const error = new GatewayError('upstream_connect', `target "${opening.member}" is not available`)
@@ -189,8 +193,7 @@ function serveLegacyRequest(
     )
   if (stream === undefined) return
   channel.onMessage((message) => {
-    if (isInitialized(message)) own?.listen(fromPlainContext(message.context, () => session.client.quotaKey))
-    else if (isStreamMessage(message)) stream.receive(message)
+    if (isStreamMessage(message)) stream.receive(message)
   })
   channel.onClose(stream.closed)
 }
@@ -201,8 +204,17 @@ const requestLost: TargetFailure = {
   error: new GatewayError('upstream_reset', 'the worker thread of the request has ended'),
 }
 
-function isInitialized(message: unknown): message is Extract<LegacyMessage, { kind: 'initialized' }> {
-  return (
-    typeof message === 'object' && message !== null && 'kind' in message && message.kind === 'initialized'
-  )
+/** Forwards messages outside requests, which another data plane receives, to the stream of the transport. */
+function serveLegacyMessages(channel: Channel, session: Session): void {
+  const sink = session.legacy?.own?.joinMessages({
+    resume: () => stream?.flow.resume(),
+    cancel: () => stream?.flow.cancel(),
+  })
+  const stream = sink && receiveStream(channel, sink, requestLost)
+  if (stream === undefined) {
+    channel.close()
+    return
+  }
+  channel.onMessage((message) => isStreamMessage(message) && stream.receive(message))
+  channel.onClose(stream.closed)
 }

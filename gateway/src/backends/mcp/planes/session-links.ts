@@ -3,7 +3,6 @@ import { type Channel, PeerError, type Peers } from '../../../lib/planes/peers.t
 import type { LimitScope } from '../sessions/admission.ts'
 import type { EndingsSnapshot } from '../sessions/endings.ts'
 import type { SessionClient } from '../sessions/session.ts'
-import type { PlainContext } from './plain-values.ts'
 import type { MemberUse } from './remote-session.ts'
 
 /** A session by its id, for its owner. */
@@ -42,11 +41,11 @@ export type SessionOpening =
   | (SessionAccess & MemberUse)
   /** A request of the HTTP+SSE transport: its responses use the stream of the session. */
   | (SessionAccess & { readonly kind: 'legacy'; readonly text: string; readonly idText: string })
+  /** Messages outside requests, for the stream of a session of the HTTP+SSE transport. */
+  | (SessionAccess & { readonly kind: 'legacyMessages' })
 
 /** Messages of the sender of a request of the HTTP+SSE transport, in addition to its responses. */
-export type LegacyMessage =
-  | { readonly kind: 'joined'; readonly joined: boolean }
-  | { readonly kind: 'initialized'; readonly context: PlainContext }
+export type LegacyMessage = { readonly kind: 'joined'; readonly joined: boolean }
 
 export type Attached =
   | {

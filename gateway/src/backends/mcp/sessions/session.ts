@@ -23,8 +23,8 @@ export type LegacyStream = {
 export type OwnLegacyStream = {
   /** Adds the responses to a request to the stream; undefined while the client does not read. */
   join(request: LegacyRequest, flow: MessageFlow): MessageSink | undefined
-  /** Adds messages outside requests, after the response to `initialize`. */
-  listen(context: CallContext): void
+  /** Adds messages outside requests. */
+  joinMessages(flow: MessageFlow): MessageSink
 }
 
 /** A request of the HTTP+SSE transport, with its id as JSON text. */

@@ -28,6 +28,7 @@ export function withInitializeLimit(
         const limit = limitSink(sink, message.value['id'], onOutcome)
         const timer = setTimeout(() => {
           limit.expire(initializeTimeout(target.name, limitMs))
+          target.noResponse?.()
           flow.cancel()
         }, limitMs)
         timer.unref()

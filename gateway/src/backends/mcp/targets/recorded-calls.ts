@@ -1,20 +1,35 @@
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { type AttemptRecord, recordAttempt, recordFailure } from '../../../pipeline/recording/recording.ts'
-import type { Message, MessageSink, TargetFailure } from '../message/message.ts'
-import type { CallRecorder, Target, TargetSession } from './target.ts'
+import { createRecording, recordAttempt, recordFailure } from '../../../pipeline/recording/recording.ts'
+import { mcpAttributes, nameOfMcpCall } from '../../../pipeline/tracing/span-attributes.ts'
+import { endCall, startCall } from '../../../pipeline/tracing/trace.ts'
+import type { Attribute } from '../../../telemetry/otlp/encode.ts'
+import { writeTraceContext } from '../../../telemetry/tracing/trace-context.ts'
+import type { MessageSink, TargetFailure } from '../message/message.ts'
+import type { CallContext, CallRecorder, RecordedCall, Target, TargetSession } from './target.ts'
 
-/** Creates the recorder of calls of a request; undefined for requests without an entry in the ledger. */
-export function callRecorder({ recording, facts: { clock } }: Exchange): CallRecorder | undefined {
-  if (recording === undefined || clock === undefined) return undefined
+/**
+ * Creates the recorder of calls of a request; undefined for requests without an entry in the ledger that are
+ * not traced.
+ */
+export function callRecorder({ recording, trace, facts: { clock } }: Exchange): CallRecorder | undefined {
+  const isTraced = trace?.isSampled === true
+  if ((recording === undefined && !isTraced) || clock === undefined) return undefined
+  const entries = recording ?? createRecording('off')
   return {
-    begin(target, session) {
-      const call = { target, provider: undefined, model: undefined, session }
-      return recordAttempt(recording, call, clock)
+    begin(target, { value: { method, params } }) {
+      const session = method === 'initialize' ? 'new' : 'existing'
+      const call = { target, provider: undefined, model: undefined, session } as const
+      const attempt = recordAttempt(entries, call, clock)
+      if (!isTraced || typeof method !== 'string') return { attempt, span: undefined }
+      const item = itemOf(params)
+      const attributes: Attribute[] = [...mcpAttributes(method, item), ['mcp.target', target]]
+      return { attempt, span: startCall(trace, nameOfMcpCall(method, item), attributes) }
     },
-    received(attempt) {
+    received({ attempt }) {
       if (attempt.startedAt !== undefined) attempt.headAt ??= clock.monotonic()
     },
-    ended(attempt, failure) {
+    ended({ attempt, span }, failure) {
+      if (span !== undefined) endCall(trace, span, failure === undefined ? undefined : codeOf(failure))
       if (failure !== undefined) recordFailure(attempt, codeOf(failure), clock)
       else if (attempt.startedAt !== undefined) attempt.endedAt ??= clock.monotonic()
     },
@@ -39,31 +54,43 @@ export function withRecordedCalls(target: Target): Target {
       request(message, context, sink) {
         const { recorder } = context
         if (recorder === undefined) return session.request(message, context, sink)
-        const attempt = recorder.begin(target.name, sessionOf(message))
-        return session.request(message, context, recordedSink(sink, recorder, attempt))
+        const call = recorder.begin(target.name, message)
+        return session.request(message, traced(context, call), recordedSink(sink, recorder, call))
       },
     }
   }
 }
 
-function sessionOf({ value }: Message): 'new' | 'existing' {
-  return value['method'] === 'initialize' ? 'new' : 'existing'
+/** Tool or prompt, or URI of a resource. */
+function itemOf(params: unknown): string | undefined {
+  if (typeof params !== 'object' || params === null) return undefined
+  const { name, uri }: { name?: unknown; uri?: unknown } = params
+  if (typeof name === 'string') return name
+  return typeof uri === 'string' ? uri : undefined
 }
 
-function recordedSink(sink: MessageSink, recorder: CallRecorder, attempt: AttemptRecord): MessageSink {
+/** The context of a call with its span as the parent of the target's spans. */
+function traced(context: CallContext, { span }: RecordedCall): CallContext {
+  if (span === undefined) return context
+  const headers = { ...context.headers }
+  writeTraceContext(headers, span.context)
+  return { ...context, headers, trace: span.context }
+}
+
+function recordedSink(sink: MessageSink, recorder: CallRecorder, call: RecordedCall): MessageSink {
   return {
     message(message, mark) {
-      recorder.received(attempt)
+      recorder.received(call)
       return sink.message(message, mark)
     },
     mark: (mark) => sink.mark(mark),
     end() {
-      recorder.ended(attempt, undefined)
+      recorder.ended(call, undefined)
       sink.end()
     },
     fail(failure) {
-      if (failure.kind === 'reply') attempt.status = failure.reply.status
-      recorder.ended(attempt, failure)
+      if (failure.kind === 'reply') call.attempt.status = failure.reply.status
+      recorder.ended(call, failure)
       sink.fail(failure)
     },
   }

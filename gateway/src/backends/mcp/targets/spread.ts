@@ -10,6 +10,8 @@ export type SpreadOptions = {
   /** Compiles the target at one server. */
   readonly compileAt: (destination: Destination) => Target
   readonly sessionless: boolean
+  /** Credentials of calls, which are the same for all servers of a backend. */
+  readonly authorize: () => Destination['authorize']
   readonly random: () => number
 }
 
@@ -19,7 +21,7 @@ export type SpreadOptions = {
  * responds; then the session ends, and the client initializes again, at another endpoint.
  */
 export function compileSpreadTarget(options: SpreadOptions): Target {
-  const { name, servers, compileAt, sessionless, random } = options
+  const { name, servers, compileAt, sessionless, authorize, random } = options
   const targets = new WeakMap<Destination, Target>()
   const choose = compileEndpointChoice(servers, random)
 
@@ -39,6 +41,11 @@ export function compileSpreadTarget(options: SpreadOptions): Target {
   return {
     name,
     sessionless,
+    authorize,
+    isEjected() {
+      const destinations = servers.destinations()
+      return destinations.length > 0 && destinations.every(({ health }) => health?.isEjected() === true)
+    },
     open() {
       const destination = choose()
       if (destination === undefined) return unreachableSession(name)

@@ -34,6 +34,7 @@ export const stdioSchema = object(
         default: false,
       }),
     ),
+    clear_env: optional(boolean({ doc: 'Alias of `clearEnv`.', advanced: true })),
   },
   { doc: 'Program with MCP on standard input and output. Each session starts a separate process.' },
 )
@@ -41,7 +42,10 @@ export const stdioSchema = object(
 export type StdioConfig = Infer<typeof stdioSchema>
 
 /** Reports commands and variables that the operating system rejects. */
-export function checkStdio({ cmd, args, env }: StdioConfig, report: ReportIssue): void {
+export function checkStdio(config: StdioConfig, report: ReportIssue): void {
+  const { cmd, args, env } = config
+  if (config.clearEnv !== undefined && config.clear_env !== undefined)
+    report(['clear_env'], 'is the same as clearEnv: keep one of them')
   const refuseNul = (text: string, path: (string | number)[]) => {
     if (text.includes('\0')) report(path, 'must not contain a NUL character')
   }
@@ -81,7 +85,7 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
     command: config.cmd,
     args: config.args ?? [],
     env: config.env ?? {},
-    clearEnv: config.clearEnv ?? false,
+    clearEnv: config.clearEnv ?? config.clear_env ?? false,
   }
   const throttle = createLogThrottle(clock, logBurst, logLinesPerSecond)
 

@@ -1,9 +1,14 @@
 import type { Cancellation } from '../../../lib/cancellation.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
+import type { HeaderEdit } from '../../../net/http/header-edits.ts'
 import type { Headers } from '../../../net/http/headers.ts'
-import type { McpCall } from '../../../pipeline/exchange.ts'
-import type { McpItem } from '../../../pipeline/mcp-item.ts'
+import type { Exchange, McpCall } from '../../../pipeline/exchange.ts'
+import type { McpItem } from '../../../pipeline/mcp/mcp-item.ts'
 import type { AttemptRecord } from '../../../pipeline/recording/recording.ts'
+import type { CallSpan } from '../../../pipeline/tracing/trace.ts'
+import type { TraceContext } from '../../../telemetry/tracing/trace-context.ts'
+import type { Authorize } from '../../../upstream/credentials/credentials.ts'
+import type { TargetLogin } from '../logins/target-login.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 
 /** Authorization rules for one request of one client. */
@@ -13,12 +18,28 @@ export type Permissions = {
   permitsMethod(method: string): boolean
 }
 
-/** Recorder of the calls of one request, for the ledger. */
+/** Checks for the messages of one request of a client. */
+export type MessageChecks = {
+  /** Decides on a request; undefined if no check concerns it. */
+  request(message: Message, target: string): RequestVerdict | Promise<RequestVerdict> | undefined
+  checksResult(method: string): boolean
+  /** Decides on a response; the response to forward. */
+  result(request: Message, target: string, response: Message): Promise<Message>
+}
+
+export type RequestVerdict =
+  | { readonly kind: 'forward'; readonly message: Message; readonly headers: readonly HeaderEdit[] }
+  | { readonly kind: 'refused'; readonly failure: TargetFailure }
+
+/** A call of a target: its record for the ledger, and its span if the request is traced. */
+export type RecordedCall = { readonly attempt: AttemptRecord; readonly span: CallSpan | undefined }
+
+/** Recorder of the calls of one request, for the ledger and traces. */
 export type CallRecorder = {
-  begin(target: string, session: 'new' | 'existing'): AttemptRecord
+  begin(target: string, message: Message): RecordedCall
   /** A message of the target arrived. */
-  received(attempt: AttemptRecord): void
-  ended(attempt: AttemptRecord, failure: TargetFailure | undefined): void
+  received(call: RecordedCall): void
+  ended(call: RecordedCall, failure: TargetFailure | undefined): void
 }
 
 export type CallContext = {
@@ -34,16 +55,20 @@ export type CallContext = {
   readonly lastEventId?: string
   /** Maximum response size in bytes, below the limit of the target. */
   readonly maxResponseBytes?: number | undefined
-  /** Credential of the client, for targets with credential passthrough. */
-  readonly credential?: string | undefined
+  /** Identity of the client, for targets whose credentials depend on it. */
+  readonly caller?: Pick<Exchange, 'auth' | 'facts'> | undefined
   /** Key of the client for the program limit. */
   readonly client?: (() => string) | undefined
   /** Access log entry of the request, which receives the target name. */
   readonly loggedCall?: McpCall | undefined
   /** Undefined without configured rules. */
   readonly permissions?: Permissions
-  /** Undefined without an entry in the ledger. */
+  /** Limits and guards of single messages; undefined without any. */
+  readonly checks?: MessageChecks | undefined
+  /** Undefined without an entry in the ledger and a trace. */
   readonly recorder?: CallRecorder | undefined
+  /** Position of the call in the trace of the request, for `traceparent`; undefined if it is not traced. */
+  readonly trace?: TraceContext | undefined
   /** Targets that the virtual keys of the client allow; undefined if they allow all. */
   readonly targets?: TargetPermissions | undefined
 }
@@ -84,6 +109,8 @@ export type TargetSession = {
   cancelPending?(notification: Message): void
   /** Ends the upstream session (DELETE, child process). Never rejects; idempotent. */
   close(): Promise<void>
+  /** Whether the server of the session is ejected; undefined without `health` of the target. */
+  isEjected?(): boolean
   /** Registers a listener, called once if the target terminates. */
   onTerminated(listener: (reason: string) => void): void
 }
@@ -103,6 +130,14 @@ export type Target = {
    * the headers of those revisions.
    */
   readonly sessionless: boolean
+  /** Credentials of calls that depend on the client; applied by `withClientAuthorization`. */
+  readonly authorize?: (() => Authorize | undefined) | undefined
+  /** Login of users at the target; applied by `withUserLogin`. */
+  readonly login?: TargetLogin | undefined
+  /** Whether the target is ejected, for sessions without a state of their own. */
+  isEjected?(): boolean
+  /** Counts a response that did not arrive in time as a failure. */
+  noResponse?(): void
   /** Creates a session, which starts with its first request (`initialize`). */
   open(): TargetSession
   /** Creates a session for a single request, limited to the targets of that request. Default: `open`. */

@@ -1,22 +1,32 @@
+import { checkCel } from '../../../cel/checked.ts'
 import { milliseconds } from '../../../lib/duration.ts'
-import type { Headers } from '../../../net/http/headers.ts'
 import type { Reply, Send } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import { type Infer, object } from '../../../schema/dsl.ts'
+import { type Infer, object, optional } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
-import { compileAuthorize } from '../../../upstream/auth.ts'
 import { checkBackendPolicies } from '../../../upstream/check.ts'
-import { backendPolicyFields } from '../../../upstream/config.ts'
+import { type BackendPolicies, backendPolicyFields, healthSchemaOf } from '../../../upstream/config.ts'
 import { compileConnection } from '../../../upstream/connection.ts'
+import { noCaller } from '../../../upstream/credentials/caller.ts'
+import { compileAuthorize } from '../../../upstream/credentials/credentials.ts'
 import type { Destination } from '../../../upstream/destination.ts'
 import { compileHeaderModifier } from '../../../upstream/header-modifier.ts'
-import type { CallContext, Target, TargetSession } from './target.ts'
+import { compileHealth } from '../../../upstream/health.ts'
+import { checkLogin, loginSchema } from '../logins/config.ts'
+import { withOutcomes } from './ejection/ejection.ts'
 
-const { http, backendTLS, backendAuth, tcp, requestHeaderModifier } = backendPolicyFields
+const { http, backendTLS, backendTunnel, backendAuth, tcp, requestHeaderModifier } = backendPolicyFields
+
+/** Variables of `health.unhealthyExpression` of targets. */
+const targetRoots: ReadonlySet<string> = new Set(['response'])
 
 /** `mcp.targets[].policies`. */
 export const targetPoliciesSchema = object(
-  { http, backendTLS, backendAuth, tcp, requestHeaderModifier },
+  {
+    ...{ http, backendTLS, backendTunnel, backendAuth, tcp, requestHeaderModifier },
+    health: optional(healthSchemaOf([...targetRoots])),
+    oauth: optional(loginSchema),
+  },
   {
     doc: 'Policies of requests to the target. Named backends have separate policies, and `stdio` targets have none.',
   },
@@ -24,27 +34,40 @@ export const targetPoliciesSchema = object(
 
 export type TargetPoliciesConfig = Infer<typeof targetPoliciesSchema>
 
+/** Reports expressions of `health` whose variables requests to targets lack. */
+export function checkTargetHealth(health: BackendPolicies['health'], report: ReportIssue): void {
+  if (health?.unhealthyExpression === undefined) return
+  checkCel(health.unhealthyExpression, targetRoots, (message) => report(['unhealthyExpression'], message))
+}
+
 /** Reports problems of target policies that their schema cannot express. */
 export function checkTargetPolicies(config: TargetPoliciesConfig, report: ReportIssue): void {
   checkBackendPolicies(config, report)
+  const { oauth, backendAuth: credentials } = config
+  if (oauth === undefined) return
+  checkLogin(oauth, (path, message) => report(['oauth', ...path], message))
+  if (credentials !== undefined) report(['oauth'], 'must not be set together with backendAuth')
 }
 
 /**
  * Finds the named backend of a reference (`/name`); undefined if it does not exist or is not valid for
- * targets.
+ * targets. Policies of `defaults` apply where the backend has none.
  */
-export type FindDestination = (reference: string) => Destination | undefined
+export type FindDestination = (reference: string, defaults?: BackendPolicies) => Destination | undefined
 
 /** Request settings of a target, except its address. */
 export type Upstream = Pick<
   Destination,
-  'connection' | 'requestTimeoutMs' | 'authorize' | 'editRequestHeaders'
+  'connection' | 'requestTimeoutMs' | 'authorize' | 'editRequestHeaders' | 'health'
 >
 
-/** Compiles the request settings of a target with policies. Throws if a referenced file cannot be read. */
+/**
+ * Compiles the request settings of a target with policies. `place` is the key of its health across reloads.
+ * Throws if a referenced file cannot be read.
+ */
 export function compileUpstream(
   policies: TargetPoliciesConfig,
-  target: object,
+  { target, place }: { target: object; place: string },
   context: CompileContext,
 ): Upstream {
   const timeout = policies.http?.requestTimeout
@@ -54,65 +77,37 @@ export function compileUpstream(
     authorize: compileAuthorize(policies.backendAuth, context),
     editRequestHeaders:
       policies.requestHeaderModifier && compileHeaderModifier(policies.requestHeaderModifier),
+    health: policies.health && compileHealth(policies.health, place, context),
   }
 }
 
 /** Decorates `send` with the settings of one target, also for requests without a client. */
 export function withUpstream(
-  send: Send,
-  { connection, requestTimeoutMs, authorize, editRequestHeaders }: Upstream,
+  plainSend: Send,
+  { connection, requestTimeoutMs, authorize, editRequestHeaders, health }: Upstream,
 ): Send {
+  const send = health === undefined ? plainSend : withOutcomes(plainSend, health)
+  const own = authorize?.source === 'gateway' ? authorize : undefined
+  const hidesChallenge = authorize !== undefined && authorize.isPassthrough !== true
   const decorated: Send = (request) => {
     const headers = { ...request.headers }
     editRequestHeaders?.(headers)
-    authorize?.(headers, undefined)
     const outgoing = { ...request, headers, connection }
     if (requestTimeoutMs !== undefined) {
       outgoing.firstByteTimeoutMs = Math.min(requestTimeoutMs, request.firstByteTimeoutMs ?? requestTimeoutMs)
     }
-    return send(outgoing)
+    const authorizing = own?.apply(outgoing, noCaller)
+    return authorizing ? authorizing.then(() => send(outgoing)) : send(outgoing)
   }
-  return hasOwnCredential(authorize)
-    ? async (request) => withoutChallenge(await decorated(request))
-    : decorated
-}
-
-/** Adds the client's credential to the calls of a target, if credentials are passed through. */
-export function withClientCredential(target: Target, authorize: Destination['authorize']): Target {
-  if (authorize === undefined || hasOwnCredential(authorize)) return target
-  const authorized = (context: CallContext): CallContext => {
-    const headers: Headers = { ...context.headers }
-    authorize(headers, context.credential)
-    return { ...context, headers }
-  }
-  const bearing = (session: TargetSession): TargetSession => ({
-    ...session,
-    request: (message, context, sink) => session.request(message, authorized(context), sink),
-    deliver: (message, context) => session.deliver(message, authorized(context)),
-    listen: (context, sink) => session.listen(authorized(context), sink),
-  })
-  return {
-    ...target,
-    open: () => bearing(target.open()),
-    resume(state, remote) {
-      const session = target.resume(state, remote)
-      return session && bearing(session)
-    },
-  }
-}
-
-/** Whether the credential belongs to the gateway: it exists without a client. */
-function hasOwnCredential(authorize: Destination['authorize']): boolean {
-  const headers: Headers = {}
-  authorize?.(headers, undefined)
-  return Object.keys(headers).length > 0
+  return hidesChallenge ? async (request) => withoutChallenge(await decorated(request)) : decorated
 }
 
 /**
- * Hides the challenge: the client's credential is not the cause, so the client must not request another one.
+ * Hides the challenge: the target has not received the client's credential, so the client must not request
+ * another one.
  */
 function withoutChallenge(reply: Reply): Reply {
-  if (reply.status !== 401) return reply
+  if (reply.status !== 401 && reply.status !== 403) return reply
   const { 'www-authenticate': _, ...headers } = reply.headers
-  return { ...reply, status: 502, headers }
+  return { ...reply, status: reply.status === 401 ? 502 : 403, headers }
 }

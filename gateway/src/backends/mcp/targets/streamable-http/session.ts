@@ -18,7 +18,15 @@ type Endpoint = {
   readonly name: string
   readonly address: TargetAddress
   readonly send: Send
+  /** For requests without side effects. */
+  readonly sendAgain: Send
 }
+
+/** Requests without side effects. A second `initialize` only leaves a session that the server expires. */
+const repeatable: ReadonlySet<string> = new Set([
+  ...['initialize', 'ping', 'completion/complete', 'tools/list', 'prompts/list', 'prompts/get'],
+  ...['resources/list', 'resources/templates/list', 'resources/read'],
+])
 
 const maxErrorBytes = 1024 * 1024
 const closeTimeoutMs = 5_000
@@ -32,16 +40,18 @@ const headerText = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Creates a session at an upstream server. `state` is updated by `initialize`. */
 export function createStreamableHttpSession(endpoint: Endpoint, state: SessionState): TargetSession {
-  const { name, address, send } = endpoint
+  const { name, address, send, sendAgain } = endpoint
   let closed = false
   return {
     request(message, context, sink) {
       const cancellation = createCancellation()
       context.cancellation.onCancel(cancellation.cancel)
       const call = createCall(name, sink, { maxBytes: context.maxResponseBytes, cancellation })
-      const isInitialize = message.value['method'] === 'initialize'
+      const method = message.value['method']
+      const isInitialize = method === 'initialize'
+      const transmit = typeof method === 'string' && repeatable.has(method) ? sendAgain : send
       const onMessage = isInitialize ? (reply: Message) => storeVersion(state, message, reply) : undefined
-      send(callRequest(address, state, message, context, cancellation)).then((reply) => {
+      transmit(callRequest(address, state, message, context, cancellation)).then((reply) => {
         if (isInitialize) storeSession(state, reply)
         // The session was closed before its id was known, so only this call can end it.
         if (isInitialize && closed) void endUpstream(endpoint, state)

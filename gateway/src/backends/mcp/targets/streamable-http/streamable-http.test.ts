@@ -73,6 +73,29 @@ async function begun(...replies: Parameters<typeof fixture>) {
   return { session, sent, target }
 }
 
+it.each([
+  ...['initialize', 'ping', 'completion/complete', 'tools/list', 'prompts/list', 'prompts/get'].map(
+    (method) => [method, true] as const,
+  ),
+  ...['resources/list', 'resources/templates/list', 'resources/read'].map(
+    (method) => [method, true] as const,
+  ),
+  ...['tools/call', 'tasks/cancel', 'resources/subscribe', 'logging/setLevel', 'vendor/method'].map(
+    (method) => [method, false] as const,
+  ),
+])('%s may be repeated: %s', async (method, isRepeatable) => {
+  const used: string[] = []
+  const by = (name: string) => async () => {
+    used.push(name)
+    return json(result(1))
+  }
+  const context = { send: by('send'), sendAgain: by('sendAgain') }
+  const session = compileStreamableHttp('up', { host: 'http://up.test/mcp' }, context).open()
+  session.request(request(1, method), fixtureContext(), collect())
+  await settle()
+  expect(used).toEqual([isRepeatable ? 'sendAgain' : 'send'])
+})
+
 describe('a request to a server over HTTP', () => {
   it('is posted as it was written, and its JSON answer delivered as it was written', async () => {
     const answer = '{"jsonrpc":"2.0", "id":1,"result":{"big":12345678901234567890}}'

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../../lib/json/json.ts'
+import type { Send } from '../../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { exactlyOne, type Infer } from '../../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../../schema/report.ts'
@@ -21,19 +22,31 @@ export type StreamableHttpConfig = Infer<typeof streamableHttpSchema>
 
 const defaultPath = '/mcp'
 
+/** `sendAgain` is for messages that the server may receive more than once; `send` by default. */
+type StreamableHttpContext = Pick<CompileContext, 'send'> & AddressContext & { readonly sendAgain?: Send }
+
 /** Reports an invalid address. */
 export function checkStreamableHttp(config: StreamableHttpConfig, report: ReportIssue): void {
   checkAddress(config, defaultPath, report)
+}
+
+/** Address of a target. */
+export function compileMcpAddress(
+  name: string,
+  config: StreamableHttpConfig,
+  context: AddressContext,
+): TargetAddress {
+  return compileAddress(name, config, defaultPath, context)
 }
 
 /** Target of the streamable HTTP transport (MCP 2025-11-25, Transports). */
 export function compileStreamableHttp(
   name: string,
   config: StreamableHttpConfig,
-  { send, ...addressContext }: Pick<CompileContext, 'send'> & AddressContext,
+  { send, sendAgain = send, ...addressContext }: StreamableHttpContext,
 ): Target {
-  const address = compileAddress(name, config, defaultPath, addressContext)
-  const open = (state: SessionState) => createStreamableHttpSession({ name, address, send }, state)
+  const address = compileMcpAddress(name, config, addressContext)
+  const open = (state: SessionState) => createStreamableHttpSession({ name, address, send, sendAgain }, state)
   return {
     name,
     sessionless: true,

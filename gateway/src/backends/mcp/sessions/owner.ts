@@ -1,0 +1,49 @@
+import { exactText } from '../../../lib/json/exact.ts'
+import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../../../lib/json/json.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+
+/** Identity of a request from its token, password and key; empty without any of them. */
+export function ownerOf({ facts: { jwt, basicAuth, apiKey } }: Pick<Exchange, 'facts'>): string {
+  if (basicAuth !== undefined) return `${basicAuth.username}:${ownerText(jwt, apiKey)}`
+  if (jwt === undefined) return apiKey === undefined ? '' : ownerText(undefined, apiKey)
+  if (apiKey !== undefined) return ownerText(jwt, apiKey)
+  const known = ownersByClaims.get(jwt)
+  if (known !== undefined) return known
+  const owner = ownerText(jwt, undefined)
+  ownersByClaims.set(jwt, owner)
+  return owner
+}
+
+/** Owner by claims: a valid token has the same claims object for each request. */
+const ownersByClaims = new WeakMap<ExactJsonObject, string>()
+
+/**
+ * Unambiguous owner text: each part is JSON with its claim name, so that no `client_id` equals the `sub` of
+ * another identity.
+ */
+function ownerText(jwt: ExactJsonObject | undefined, apiKey: JsonObject | undefined): string {
+  return exactText([jwt && identityOf(jwt), apiKey && (apiKey['id'] ?? apiKey)])
+}
+
+/**
+ * Identity claims, the most specific first. User tokens without `sub` (lightweight tokens of Keycloak)
+ * identify a login by `sid`; `client_id` and `azp` are the same for all users of an application.
+ */
+const identityClaims = ['sub', 'sid', 'client_id', 'azp'] as const
+
+/** False if the identity is only the client of a token, which is the same for all users of an application. */
+export function identifiesUser({ facts: { jwt, basicAuth, apiKey } }: Pick<Exchange, 'facts'>): boolean {
+  if (jwt === undefined || basicAuth !== undefined || apiKey !== undefined) return true
+  const [, claim] = identityOf(jwt)
+  return claim !== 'client_id' && claim !== 'azp'
+}
+
+/** Identity of a token; all claims if it has no identity claim. */
+function identityOf(jwt: ExactJsonObject): ExactJsonValue[] {
+  const issuer = jwt['iss'] ?? null
+  for (const claim of identityClaims) {
+    const value = jwt[claim]
+    if (value !== undefined && value !== null && value !== '') return [issuer, claim, value]
+  }
+  return [issuer, 'claims', jwt]
+}
