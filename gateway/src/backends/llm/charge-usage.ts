@@ -1,6 +1,7 @@
 import { dollarsOf } from '../../lib/picodollars.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { Exchange, Usage } from '../../pipeline/exchange.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Usage } from '../../pipeline/facts/llm-facts.ts'
 import type { Picodollars } from './catalog/money.ts'
 import type { Prices } from './catalog/prices.ts'
 import { cancelReply } from './reply/reply-body.ts'
@@ -18,14 +19,20 @@ export function settleCall(exchange: Exchange, { clock }: CompileContext, prices
   if (!last) return
   const { firstByteAt } = last
   const firstByteMs = firstByteAt === undefined ? undefined : firstByteAt - exchange.startedAt
-  last.candidate.target.meter.done(clock.monotonic() - exchange.startedAt, firstByteMs)
+  const labels = exchange.metricLabels?.()
+  last.candidate.target.meter.done(
+    clock.monotonic() - exchange.startedAt,
+    firstByteMs,
+    labels,
+    exchange.trace,
+  )
   if (hasUsage(last.call) && !last.usageFinal && isCharged(last)) last.usage = estimateAttempt(last)
   const cost = prices && createCost(prices)
   for (let attempt: Attempt | undefined = last; attempt; attempt = attempt.previous) {
     if (attempt.unread) cancelReply(attempt.unread)
     if (!attempt.usage) continue
     facts.usage = addUsage(facts.usage, attempt.usage)
-    attempt.candidate.target.meter.tokens(attempt.usage, auth.keyGroup)
+    attempt.candidate.target.meter.tokens(attempt.usage, auth.keyGroup, labels)
     cost?.add(attempt, attempt.usage)
   }
   cost?.record(exchange)
@@ -54,7 +61,7 @@ function createCost(prices: Prices): Cost {
       const cost = prices(target.provider.name, [responseModel, model, target.configuredModel], usage)
       if (cost.kind === 'cost') {
         sum = (sum ?? 0n) + cost.amount
-        target.meter.cost(cost.amount, exchange.auth.keyGroup)
+        target.meter.cost(cost.amount, exchange.auth.keyGroup, exchange.metricLabels?.())
       } else target.meter.unknownCost(cost.kind)
       const known = usage.estimated ? 'estimated' : 'exact'
       worst = Math.max(worst, statuses.indexOf(cost.kind === 'cost' ? known : cost.kind))

@@ -1,8 +1,6 @@
-import { formatHostPort, parseHostPort } from '../../lib/address/host-port.ts'
 import { milliseconds } from '../../lib/duration.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { compileAuthorize } from '../../upstream/auth.ts'
 import type { BackendPolicies } from '../../upstream/config.ts'
 import { compileConnection } from '../../upstream/connection.ts'
 import { mergePolicies } from '../../upstream/destination.ts'
@@ -10,13 +8,16 @@ import { compileHeaderModifier } from '../../upstream/header-modifier.ts'
 import type { TimeLimits } from './attempt/provider-request.ts'
 import type { LlmBackendConfig, LlmPolicyConfig, LlmProviderEntry } from './config/backend-config.ts'
 import { createLlm, type Llm, type LlmLimits } from './llm.ts'
+import { baseUrlOf } from './models/base-url.ts'
+import { candidateOf, type Rename } from './models/candidate.ts'
 import { availableFirst, shuffleWithinPriority } from './models/candidate-order.ts'
 import { retainCooldown } from './models/cooldown.ts'
-import type { Candidate, Models } from './models/models.ts'
+import type { Models } from './models/models.ts'
 import { compileNamePattern } from './models/name-pattern.ts'
-import { addressOf, jsonTexts, readSecret, type Target } from './models/target.ts'
-import type { Provider } from './providers/provider.ts'
-import { findProvider } from './providers/providers.ts'
+import { compileProviderAuth } from './models/provider-auth.ts'
+import { addressOf, compileBody, type Target } from './models/target.ts'
+import type { ProviderKind, ProviderSettings } from './providers/provider.ts'
+import { findProviderKind } from './providers/providers.ts'
 import { endpointsBySuffix } from './request/endpoints.ts'
 
 /** Settings of an `ai` backend from its place of use. */
@@ -31,7 +32,7 @@ export type LlmBackendOptions = LlmLimits & {
 }
 
 /** A provider of the backend; lower priorities come first. */
-type RankedTarget = { readonly priority: number; readonly target: Target; rename(model: string): string }
+type RankedTarget = { readonly priority: number; readonly target: Target; readonly rename: Rename }
 
 /**
  * Compiles an `ai` backend, which serves all requested models. Throws for issues of `checkLlmBackend` and
@@ -90,15 +91,20 @@ export function entriesOf(
   )
 }
 
-/** Provider kind and model of an entry. */
-export function providerOf({ provider }: Pick<LlmProviderEntry, 'provider'>): {
-  kind: string
-  provider: Provider | undefined
+/** The provider of an entry as configured. */
+export type ChosenProvider = {
+  name: string
+  kind: ProviderKind | undefined
+  settings: ProviderSettings
   model: string | undefined
-} {
+}
+
+/** Provider kind, settings and model of an entry. */
+export function providerOf({ provider }: Pick<LlmProviderEntry, 'provider'>): ChosenProvider {
   const [chosen] = Object.entries(provider).filter(([, settings]) => settings !== undefined)
-  const [kind, settings] = chosen ?? ['', undefined]
-  return { kind, provider: findProvider(kind), model: settings?.model }
+  const [name, given] = chosen ?? ['', undefined]
+  const { model, ...settings } = given ?? {}
+  return { name, kind: findProviderKind(name), settings, model }
 }
 
 /** Paths are matched before a provider is selected, so providers in groups cannot have `routes`. */
@@ -123,20 +129,34 @@ function mergeFields<T>(
   return Object.fromEntries(policies.toReversed().flatMap((policy) => Object.entries(read(policy) ?? {})))
 }
 
+function bodySettings(policies: readonly LlmPolicyConfig[]): Parameters<typeof compileBody>[0] {
+  const expressions = (key: 'transformations' | 'finalTransformations') =>
+    policies.some((policy) => policy[key] !== undefined)
+      ? mergeFields(policies, (policy) => policy[key])
+      : undefined
+  return {
+    overrides: mergeFields(policies, ({ overrides }) => overrides),
+    defaults: mergeFields(policies, ({ defaults }) => defaults),
+    transformation: expressions('transformations'),
+    finalTransformation: expressions('finalTransformations'),
+    prompts: policies.find(({ prompts }) => prompts !== undefined)?.prompts,
+    promptCaching: policies.find(({ promptCaching }) => promptCaching !== undefined)?.promptCaching,
+  }
+}
+
 function compileEntry(
   entry: LlmProviderEntry,
   policies: readonly LlmPolicyConfig[],
   context: CompileContext,
   { place, backendPolicies: backend = [] }: LlmBackendOptions,
 ): Target {
-  const { kind, provider, model } = providerOf(entry)
-  if (!provider) throw new Error(`${place}: ai: unknown provider "${kind}"`)
+  const { name, kind, settings, model } = providerOf(entry)
+  if (!kind) throw new Error(`${place}: ai: unknown provider "${name}"`)
+  const provider = kind.configure(settings)
   const configuredModel = entry.name ?? model ?? provider.name
   const merged = mergePolicies([entry.policies, ...backend])
-  const { backendAuth: auth, backendTLS, requestHeaderModifier } = merged
+  const { backendAuth: auth = provider.ambientAuth, backendTLS, requestHeaderModifier } = merged
   const { origin, basePath } = addressOf(provider, baseUrlOf(entry, provider, backendTLS !== undefined))
-  // Without a configured location, the provider determines the location of the credential.
-  const isPlain = auth !== undefined && auth.location === undefined
   return {
     configuredModel,
     provider,
@@ -146,13 +166,16 @@ function compileEntry(
     fixedPath: entry.pathOverride,
     preservesPath: true,
     connection: compileConnection(merged, context.egress.of(entry), context),
-    credential: isPlain ? readSecret(auth.key, `${place}: backendAuth.key`, context) : undefined,
-    forwardsCredential: isPlain && auth.passthrough !== undefined,
-    authorize: isPlain ? undefined : compileAuthorize(auth, context),
+    ...compileProviderAuth(
+      auth,
+      { at: `${place}: backendAuth.key`, node: merged.backendAuth ?? entry },
+      context,
+    ),
     editHeaders: requestHeaderModifier && compileHeaderModifier(requestHeaderModifier),
-    overrides: jsonTexts(mergeFields(policies, ({ overrides }) => overrides)),
-    defaults: jsonTexts(mergeFields(policies, ({ defaults }) => defaults)),
+    editReplyHeaders: undefined,
+    ...compileBody(bodySettings(policies)),
     guardrails: undefined,
+    authorization: undefined,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(configuredModel, provider.name),
     cooldown: retainCooldown(
@@ -162,21 +185,7 @@ function compileEntry(
   }
 }
 
-/** Base URL of an entry; undefined for the provider's default. */
-function baseUrlOf(
-  { hostOverride, pathPrefix = '' }: LlmProviderEntry,
-  { address }: Provider,
-  overTls: boolean,
-): string | undefined {
-  const host = hostOverride === undefined ? undefined : parseHostPort(hostOverride)
-  if (host) {
-    const secure = overTls || host.port === 443
-    return `${secure ? 'https' : 'http'}://${formatHostPort(host)}${pathPrefix}`
-  }
-  return address === undefined || pathPrefix === '' ? undefined : new URL(address).origin + pathPrefix
-}
-
-function compileAliases(aliases: Readonly<Record<string, string>>): (model: string) => string {
+function compileAliases(aliases: Readonly<Record<string, string>>): Rename {
   const exact = new Map(Object.entries(aliases).filter(([alias]) => !alias.includes('*')))
   const patterns = Object.entries(aliases)
     .filter(([alias]) => alias.includes('*'))
@@ -198,9 +207,9 @@ function compileRankedModels(
     publicNames: acceptsAny ? [...names, '*'] : [...names],
     isPublic: (name) => acceptsAny || names.has(name),
     needsName: acceptsAny,
-    resolve(requested) {
-      const candidates = shuffleWithinPriority(ranked, random).map(
-        ({ target, rename }): Candidate => ({ target, model: target.upstreamModel ?? rename(requested) }),
+    resolve(requested, facts) {
+      const candidates = shuffleWithinPriority(ranked, random).map(({ target, rename }) =>
+        candidateOf(target, requested, facts, rename),
       )
       return { kind: 'candidates', candidates: availableFirst(candidates, clock.monotonic()) }
     },

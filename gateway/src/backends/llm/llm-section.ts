@@ -18,7 +18,10 @@ export function* compileLlmSection(
   return createLlm(
     {
       models,
-      endpoints: defaultEndpoints(config.passthrough === true),
+      endpoints: defaultEndpoints(
+        config.passthrough === true || config.models.some(({ passthrough }) => passthrough !== undefined),
+      ),
+      passesUnknown: config.passthrough === true,
       timeLimits: {
         firstByteTimeoutMs: milliseconds(config.timeouts?.firstByte),
         idleTimeoutMs: milliseconds(config.timeouts?.idle),

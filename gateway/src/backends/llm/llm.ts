@@ -12,6 +12,7 @@ import { settleCall } from './charge-usage.ts'
 import { type ModelList, modelListReply } from './models/model-list.ts'
 import type { Models } from './models/models.ts'
 import { createStartTime } from './models/start-time.ts'
+import { pathsOf } from './providers/provider.ts'
 import { estimateTokens } from './reply/usage.ts'
 import { type Call, callOf } from './request/call.ts'
 import type { Endpoints } from './request/endpoints.ts'
@@ -43,17 +44,24 @@ export type Llm = {
 
 const defaultMaxReplyBytes = 64 * 1024 * 1024
 
-export type LlmParts = { models: Models; endpoints: Endpoints; timeLimits: TimeLimits }
+export type LlmParts = {
+  models: Models
+  endpoints: Endpoints
+  timeLimits: TimeLimits
+  /** False if only models with `passthrough` serve paths of unknown calls. */
+  passesUnknown?: boolean
+}
 
 /** Creates the request policy and the backend from compiled models and endpoints. */
 export function createLlm(
-  { models, endpoints, timeLimits }: LlmParts,
+  { models, endpoints, timeLimits, passesUnknown = true }: LlmParts,
   context: CompileContext,
   { maxBufferSize, jsonLimits = defaultJsonLimits, maxReplyBytes = defaultMaxReplyBytes, prices }: LlmLimits,
 ): Llm {
   const body = compileRequestBodyLimits(maxBufferSize, context)
   const estimate = createEstimate(prices)
-  const rules = { ...body, models, endpoints, jsonLimits, estimate, workQueue: context.workQueue }
+  const { workQueue } = context
+  const rules = { ...body, models, endpoints, jsonLimits, estimate, workQueue, passesUnknown }
   const started = context.retained('llm/started', () => createStartTime(context))
   const list: ModelList = { models, started }
   const options: AttemptOptions = { context, maxReplyBytes, timeLimits }
@@ -77,9 +85,12 @@ export function createLlm(
 }
 
 /** Providers of OpenAI's API have no token counting, so the gateway estimates. */
-function countsLocally({ endpoint, candidates }: Call): boolean {
-  if (endpoint !== 'count_tokens') return false
-  return candidates[0]?.target.provider.paths.count_tokens === undefined
+function countsLocally({ endpoint, candidates, unchanged }: Call): boolean {
+  if (endpoint !== 'count_tokens' || unchanged) return false
+  const [first] = candidates
+  if (first === undefined) return true
+  const { target, model } = first
+  return pathsOf(target.provider, { model, streaming: false }).count_tokens === undefined
 }
 
 function tokenCountReply({ json }: Call): Reply {

@@ -115,6 +115,22 @@ describe('failover', () => {
     expect(gateway.asked()).toBe('a b b a')
   })
 
+  it('continues after a missing credential, which may be that of one user, without a cooldown', async () => {
+    let missing = true
+    const gateway = gatewayWith({
+      a: () => {
+        if (missing) throw new GatewayError('credential_unavailable', 'no')
+        return works()
+      },
+      b: works,
+    })
+    await call(gateway, { body })
+    missing = false
+    await call(gateway, { body })
+    expect(gateway.asked()).toBe('a b a')
+    expect(gateway.metered.filter((line) => line.startsWith('error a openai'))).toEqual([])
+  })
+
   it('applies retry-after as the cooldown', async () => {
     let busy = true
     const gateway = gatewayWith({

@@ -1,6 +1,5 @@
 import type { Clock } from '../../../lib/clock.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
@@ -11,7 +10,10 @@ import {
   recordFailure,
   recordHead,
 } from '../../../pipeline/recording/recording.ts'
-import type { Candidate } from '../models/models.ts'
+import { sendTraced } from '../../../pipeline/tracing/trace.ts'
+import { callerOf } from '../../../upstream/credentials/caller.ts'
+import { retryAfterMs } from '../../../upstream/retry-after.ts'
+import type { Candidate } from '../models/candidate.ts'
 import type { Target } from '../models/target.ts'
 import { readFailedAttempt } from '../reply/error-reply.ts'
 import { convertReply } from '../reply/reply.ts'
@@ -41,21 +43,27 @@ export async function serveCall(exchange: Exchange, call: Call, options: Attempt
       continue
     }
     if (index === last) releaseRequest(call)
-    const attempt = createAttempt(exchange, call, candidate, prepared.translation)
+    const attempt = createAttempt(exchange, call, candidate, prepared)
     try {
       const reply = await sendAttempt(attempt, prepared.request)
       if (record) recordHead(record, reply, context.clock)
-      recordStatus(candidate.target, reply, context)
-      if (index === last || !isFailure(reply.status)) return await convertReply(attempt, reply, options)
+      recordStatus(exchange, candidate.target, reply, context)
+      if (index === last || !isFailure(reply.status)) {
+        const converted = await convertReply(attempt, reply, options)
+        candidate.target.editReplyHeaders?.(converted.headers)
+        return converted
+      }
       readFailedAttempt(attempt, reply)
       if (record) recordFailure(record, `status_${reply.status}`, context.clock)
       failure = new GatewayError('upstream_invalid', `upstream answered with status ${reply.status}`)
     } catch (error) {
       if (record) recordFailure(record, codeOf(error), context.clock)
       if (!isUpstreamFailure(error)) throw error
+      failure = error
+      // A credential may be missing for one user only: the target continues to serve the others.
+      if (error.code === 'credential_unavailable') continue
       candidate.target.meter.upstreamError(error.code)
       startCooldown(candidate.target, defaultCooldownMs, context)
-      failure = error
     }
   }
   if (failure) throw failure
@@ -99,15 +107,23 @@ function sendAttempt(attempt: Attempt, request: OutgoingRequest): Promise<Reply>
   }
   call.attempt = attempt
   if (target.authorize) {
-    target.authorize(request.headers, exchange.auth.credential)
-    return target.send(request)
+    const authorizing = target.authorize.apply(request, callerOf(exchange))
+    return authorizing ? authorizing.then(() => send(attempt, request)) : send(attempt, request)
   }
   const credential = credentialFor(exchange, target)
-  if (credential !== undefined) {
-    const signing = target.provider.authorize(request, credential)
-    if (signing) return signing.then(() => target.send(request))
-  }
-  return target.send(request)
+  if (credential !== undefined) target.provider.authorize(request, credential)
+  return send(attempt, request)
+}
+
+function send(
+  { exchange: { trace }, candidate: { target } }: Attempt,
+  request: OutgoingRequest,
+): Promise<Reply> {
+  if (trace === undefined) return target.send(request)
+  return sendTraced(trace, request, target.send, [
+    ['tollgate.llm.provider', target.provider.name],
+    ['tollgate.llm.model', target.configuredModel],
+  ])
 }
 
 function credentialFor(exchange: Exchange, { credential, forwardsCredential }: Target): string | undefined {
@@ -120,14 +136,23 @@ function isFailure(status: number): boolean {
   return status >= 500 || status === 429
 }
 
+/** Another candidate may have other credentials. */
 function isUpstreamFailure(error: unknown): error is GatewayError {
-  return error instanceof GatewayError && error.code.startsWith('upstream_')
+  if (!(error instanceof GatewayError)) return false
+  return error.code.startsWith('upstream_') || error.code === 'credential_unavailable'
 }
 
 const defaultCooldownMs = 3_000
 const maxCooldownMs = 300_000
 
-function recordStatus(target: Target, { status, headers }: Reply, context: CompileContext): void {
+function recordStatus({ facts }: Exchange, target: Target, reply: Reply, context: CompileContext): void {
+  const { status, headers } = reply
+  if (target.health) {
+    const failed = target.health.responded(reply, facts)
+    if (failed) target.meter.upstreamError(`status_${status}`)
+    target.cooldown.until = failed ? target.health.ejectedUntil() : 0
+    return
+  }
   if (!isFailure(status)) {
     target.cooldown.until = 0
     return
@@ -136,14 +161,11 @@ function recordStatus(target: Target, { status, headers }: Reply, context: Compi
   startCooldown(target, retryAfterMs(headers, context.clock.now()) ?? defaultCooldownMs, context)
 }
 
-function startCooldown({ cooldown }: Target, durationMs: number, { clock }: CompileContext): void {
+function startCooldown({ cooldown, health }: Target, durationMs: number, { clock }: CompileContext): void {
+  if (health) {
+    health.failed()
+    cooldown.until = health.ejectedUntil()
+    return
+  }
   cooldown.until = clock.monotonic() + Math.min(durationMs, maxCooldownMs)
-}
-
-/** RFC 9110 section 10.2.3: seconds or a date. */
-function retryAfterMs(headers: Headers, now: number): number | undefined {
-  const value = firstHeader(headers, 'retry-after')
-  if (value === undefined) return undefined
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined
 }

@@ -61,7 +61,7 @@ describe('the body sent upstream', () => {
     const { sent } = await sentFor(
       { provider: { reference: 'shared' }, defaults: { b: 2 } },
       { body: chatBody },
-      { providers: [{ name: 'shared', provider: 'openai', defaults: { a: 1, b: 1 } }] },
+      { providers: [{ name: 'shared', provider: 'openai', defaults: { defaults: { a: 1, b: 1 } } }] },
     )
     expect(bodyOf(sent)).toEqual({ ...chatBody, a: 1, b: 2 })
   })
@@ -162,7 +162,8 @@ describe('the address', () => {
     ['groq', undefined, 'https://api.groq.com/openai/v1/chat/completions'],
     ['anthropic', 'http://upstream', 'http://upstream/v1/messages'],
     ['anthropic', 'http://upstream/v1', 'http://upstream/v1/messages'],
-    ['anthropic', 'http://upstream/a', 'http://upstream/a/v1/messages'],
+    ['anthropic', 'http://upstream/a/v1', 'http://upstream/a/v1/messages'],
+    ['anthropic', 'http://upstream/a', 'http://upstream/a/messages'],
   ])('of %s at %s is %s', async (provider, baseUrl, expected) => {
     const { sent } = await sentFor({ provider, params: baseUrl ? { baseUrl } : {} }, { body: chatBody })
     expect(`${sent?.origin}${sent?.path}`).toBe(expected)

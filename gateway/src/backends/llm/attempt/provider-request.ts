@@ -8,21 +8,28 @@ import type { OutgoingRequest } from '../../../net/http-client/send.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
-import type { Candidate } from '../models/models.ts'
-import type { Target } from '../models/target.ts'
+import type { Candidate } from '../models/candidate.ts'
+import { type BodyChanges, type ProviderCall, pathsOf } from '../providers/provider.ts'
 import type { Call } from '../request/call.ts'
-import { type Endpoint, pathAfterVersion } from '../request/endpoints.ts'
-import { chatToMessages } from '../translate/chat-to-messages/chat-to-messages.ts'
+import type { Endpoint } from '../request/endpoints.ts'
+import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
 import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
-import { messagesToChat } from '../translate/messages-to-chat/messages-to-chat.ts'
 import type { Translation } from '../translate/translate.ts'
+import { translationsFrom } from '../translate/translations.ts'
+import { passthroughPath, pathAt, unreadPath } from './upstream-path.ts'
 
 /**
  * The request to one provider, and the translation of its response, if any. The credential is added before
  * sending.
  */
 export type PreparedRequest =
-  | { kind: 'request'; request: OutgoingRequest; translation: Translation | undefined }
+  | {
+      kind: 'request'
+      request: OutgoingRequest
+      translation: Translation | undefined
+      /** Settings that a translated response repeats. */
+      settings: JsonObject | undefined
+    }
   | Refused
 
 export type PrepareOptions = { timeLimits: TimeLimits; workQueue: WorkQueue }
@@ -43,7 +50,11 @@ export function prepareRequest(
   const request = outgoingRequest(exchange, call, candidate, route.path)
   if (timeLimits.firstByteTimeoutMs !== undefined) request.firstByteTimeoutMs = timeLimits.firstByteTimeoutMs
   if (timeLimits.idleTimeoutMs !== undefined) request.idleTimeoutMs = timeLimits.idleTimeoutMs
-  const body = requestBody(call, candidate, route.translation, workQueue)
+  const { rewrite } = candidate.target
+  const body =
+    rewrite === undefined
+      ? requestBody(call, candidate, route.translation, workQueue)
+      : rewrittenBody(exchange, call, candidate, { translation: route.translation, rewrite, workQueue })
   return body instanceof Promise
     ? body.then((built) => withBody(request, built, route.translation))
     : withBody(request, body, route.translation)
@@ -56,11 +67,13 @@ function outgoingRequest(
   candidate: Candidate,
   path: string,
 ): OutgoingRequest {
-  const { facts, cancellation } = exchange
+  const { facts, forwarding, cancellation } = exchange
+  const { provider, origin } = candidate.target
+  const query = forwarding?.query ?? facts.request.query
   return {
-    origin: candidate.target.origin,
-    path: path + facts.request.query,
-    method: facts.request.method,
+    origin,
+    path: path + (provider.editQuery === undefined ? query : provider.editQuery(query)),
+    method: forwarding?.method ?? facts.request.method,
     headers: headersFor(clientHeaders(exchange), call, candidate),
     body: undefined,
     cancellation,
@@ -75,7 +88,7 @@ function withBody(
 ): PreparedRequest {
   if (built.kind === 'refused') return built
   request.body = built.body
-  return { kind: 'request', request, translation }
+  return { kind: 'request', request, translation, settings: built.settings }
 }
 
 /** The request path after rewrites by policies. */
@@ -98,23 +111,42 @@ type ProviderRoute = { kind: 'route'; path: string; translation: Translation | u
 /**
  * Selects the provider's path: of the same endpoint if it has one, else of the endpoint after translation.
  */
-function routeTo(call: Call, path: string, { target }: Candidate): ProviderRoute | Refused {
-  const { endpoint } = call
-  const { paths, name } = target.provider
+function routeTo(call: Call, path: string, { target, model }: Candidate): ProviderRoute | Refused {
+  const endpoint = call.pathEndpoint
+  const { name } = target.provider
+  const properties = providerCall(call, { target, model })
+  const paths = pathsOf(target.provider, properties)
   if (endpoint === 'passthrough') {
-    return { kind: 'route', path: passthroughPath(path, target), translation: undefined }
+    const upstream = unreadPath(path, target, properties)
+    return upstream === undefined ? unreadCall : { kind: 'route', path: upstream, translation: undefined }
   }
-  const to = (own: string) => target.fixedPath ?? target.basePath + own
   const same = paths[endpoint]
-  if (same !== undefined) return { kind: 'route', path: to(same), translation: undefined }
-  if (endpoint === 'chat' && paths.messages !== undefined) {
-    return { kind: 'route', path: to(paths.messages), translation: chatToMessages }
-  }
-  if (endpoint === 'messages' && paths.chat !== undefined) {
-    return { kind: 'route', path: to(paths.chat), translation: messagesToChat }
+  if (same !== undefined) return { kind: 'route', path: pathAt(target, same), translation: undefined }
+  if (call.unchanged) return { kind: 'route', path: passthroughPath(path, target), translation: undefined }
+  for (const translation of translationsFrom(endpoint)) {
+    const other = paths[translation.upstream]
+    if (other !== undefined) return { kind: 'route', path: pathAt(target, other), translation }
   }
   const message = `provider ${name} of model "${target.configuredModel}" does not offer ${endpointLabels[endpoint]}`
   return { kind: 'refused', refusal: { status: 400, code: 'unsupported_endpoint', message } }
+}
+
+const unreadCall: Refused = {
+  kind: 'refused',
+  refusal: {
+    status: 404,
+    code: 'unknown_endpoint',
+    message:
+      'the path is another spelling of a call of the provider: use /v1 and the path of the call, and name the model in the body',
+  },
+}
+
+function providerCall({ json }: Call, { target, model }: Candidate): ProviderCall {
+  const configured = target.overrides.get('stream')
+  return {
+    model,
+    streaming: configured === undefined ? json?.value['stream'] === true : configured === 'true',
+  }
 }
 
 const endpointLabels: Record<Endpoint, string> = {
@@ -126,7 +158,43 @@ const endpointLabels: Record<Endpoint, string> = {
   count_tokens: 'token counting',
 }
 
-type RequestBody = { kind: 'body'; body: Uint8Array | string | undefined } | Refused
+type RequestBody =
+  | { kind: 'body'; body: Uint8Array | string | undefined; settings?: JsonObject | undefined }
+  | Refused
+
+type RewriteOptions = { translation: Translation | undefined; rewrite: Rewrite; workQueue: WorkQueue }
+
+/** `requestBody` with changes before and after it. */
+async function rewrittenBody(
+  { facts }: Exchange,
+  call: Call,
+  candidate: Candidate,
+  { translation, rewrite, workQueue }: RewriteOptions,
+): Promise<RequestBody> {
+  const { endpoint, json, bytes } = call
+  if (json === undefined || endpoint === 'passthrough')
+    return requestBody(call, candidate, translation, workQueue)
+  const { before, after, final } = rewrite
+  const content = before && (await rewriteBody({ json, bytes }, (body) => before(body, endpoint), workQueue))
+  if (before !== undefined && content === undefined) return tooComplex
+  const built = await requestBody({ ...call, ...content }, candidate, translation, workQueue)
+  if (built.kind === 'refused' || built.body === undefined || (after ?? final) === undefined) return built
+  const provider = translation?.upstream ?? endpoint
+  const read = await readBody(Buffer.from(built.body), workQueue)
+  const changed = read && after ? await rewriteBody(read, (body) => after(body, provider), workQueue) : read
+  if (changed === undefined) return tooComplex
+  const body = final ? editBytes(changed.json, final(facts, changed.json)) : changed.bytes
+  return { kind: 'body', body, settings: built.settings }
+}
+
+const tooComplex: Refused = {
+  kind: 'refused',
+  refusal: {
+    status: 400,
+    code: 'invalid_request_body',
+    message: 'request body is too complex for the changes of this model',
+  },
+}
 
 function requestBody(
   call: Call,
@@ -141,11 +209,13 @@ function requestBody(
     // Parsed again, because the input of a tool call may contain numbers that `JSON.parse` rounds.
     const translated = translateRequest(parseExactObject(json.text) ?? json.value, candidate, translation)
     if (translated.kind === 'refused') return translated
-    return { kind: 'body', body: JSON.stringify(translated.value) }
+    return { kind: 'body', body: JSON.stringify(translated.value), settings: translated.settings }
   }
   const edits = editsFor(json, call, candidate)
   return { kind: 'body', body: edits ? editBytes(json, edits) : bytes }
 }
+
+const none: ReadonlySet<string> = new Set()
 
 type Edits = { set: Map<string, string>; remove: Set<string> }
 
@@ -158,16 +228,28 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   const set = new Map<string, string>()
   const remove = new Set<string>()
   const named = typeof value['model'] === 'string'
-  if (value['model'] !== model && (named || call.endpoint !== 'passthrough'))
+  if (value['model'] !== model && (named || call.pathEndpoint !== 'passthrough'))
     set.set('model', JSON.stringify(model))
-  if (call.endpoint === 'passthrough') return set.size > 0 ? { set, remove } : undefined
+  if (call.endpoint === 'passthrough' || call.unchanged) return set.size > 0 ? { set, remove } : undefined
   for (const [name, text] of target.overrides) set.set(name, text)
   for (const [name, text] of target.defaults) {
     if (!Object.hasOwn(value, name) && !set.has(name)) set.set(name, text)
   }
+  for (const name of target.removed ?? none) remove.add(name)
   requestUsage(json, call, set)
   renameMaxTokens(json, call, { target, model }, { set, remove })
+  const { provider } = target
+  const changes = provider.changesFor?.(call.endpoint, providerCall(call, { target, model }))
+  if (changes !== undefined) applyChanges(changes, { set, remove })
   return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
+}
+
+function applyChanges(changes: BodyChanges, { set, remove }: Edits): void {
+  for (const [name, text] of changes.set) set.set(name, text)
+  for (const name of changes.remove) {
+    set.delete(name)
+    remove.add(name)
+  }
 }
 
 /**
@@ -212,16 +294,18 @@ async function translateLarge(
   const value = json.large && (await readExactObject(json.large.bytes, workQueue))
   const translated = translateRequest(value ?? json.value, candidate, translation)
   if (translated.kind === 'refused') return translated
-  return { kind: 'body', body: await workQueue.run(writeJsonSteps(translated.value)) }
+  const body = await workQueue.run(writeJsonSteps(translated.value))
+  return { kind: 'body', body, settings: translated.settings }
 }
 
 function translateRequest(
   value: JsonObject,
   { target, model }: Candidate,
   translation: Translation,
-): { kind: 'object'; value: JsonObject } | Refused {
+): { kind: 'object'; value: JsonObject; settings: JsonObject | undefined } | Refused {
   const edited: JsonObject = { ...value, model }
   for (const [name, text] of target.overrides) edited[name] = JSON.parse(text)
+  for (const name of target.removed ?? none) delete edited[name]
   for (const [name, text] of target.defaults)
     if (!Object.hasOwn(edited, name)) edited[name] = JSON.parse(text)
   const translated = translation.request(edited)
@@ -229,14 +313,24 @@ function translateRequest(
     const { param, message } = translated
     return { kind: 'refused', refusal: { status: 400, code: 'unsupported_parameter', message, param } }
   }
-  const { body } = translated
-  if (target.provider.paths.chat !== undefined) {
-    const { max_tokens: maxTokens, ...rest } = body
-    if (maxTokens !== undefined && target.provider.renamesMaxTokens?.(model)) {
-      return { kind: 'object', value: { ...rest, max_completion_tokens: maxTokens } }
-    }
-  }
-  return { kind: 'object', value: body }
+  const { settings } = translated
+  const body = withRenamedLimit(translated.body, translation, { target, model })
+  const streaming = body['stream'] === true
+  const changes = target.provider.changesFor?.(translation.upstream, { model, streaming })
+  if (changes === undefined) return { kind: 'object', value: body, settings }
+  for (const [name, text] of changes.set) body[name] = JSON.parse(text)
+  for (const name of changes.remove) delete body[name]
+  return { kind: 'object', value: body, settings }
+}
+
+function withRenamedLimit(
+  body: JsonObject,
+  { upstream }: Translation,
+  { target, model }: Candidate,
+): JsonObject {
+  const { max_tokens: maxTokens, ...rest } = body
+  const renames = upstream === 'chat' && maxTokens !== undefined && target.provider.renamesMaxTokens?.(model)
+  return renames ? { ...rest, max_completion_tokens: maxTokens } : body
 }
 
 function headersFor(client: Headers, call: Call, { target }: Candidate): Headers {
@@ -250,17 +344,6 @@ function headersFor(client: Headers, call: Call, { target }: Candidate): Headers
   const { defaultHeaders } = target.provider
   for (const name in defaultHeaders) headers[name] ??= defaultHeaders[name] ?? ''
   return headers
-}
-
-/**
- * The upstream path of a passthrough call: the client's path, or its part after the version. The version is
- * added if the provider's address lacks it.
- */
-function passthroughPath(path: string, { provider, basePath, preservesPath }: Target): string {
-  if (preservesPath) return path
-  const versioned = Object.values(provider.paths).every((known) => known?.startsWith('/v1/'))
-  const rest = pathAfterVersion(path)
-  return versioned ? `${basePath}/v1${rest}` : basePath + rest
 }
 
 /** The client's credential, unless a policy consumed it. */

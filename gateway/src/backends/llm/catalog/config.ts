@@ -1,4 +1,5 @@
 import {
+  anyOfShapes,
   exactlyOne,
   filePath,
   type Infer,
@@ -81,7 +82,12 @@ export const catalogSchema = object(
 /** `config.modelCatalog`: later entries take precedence. */
 export const modelCatalogSchema = list(
   exactlyOne(
-    { file: filePath({ doc: 'Path of a catalog, JSON or YAML.' }), inline: catalogSchema },
+    {
+      file: filePath({ doc: 'Path of a catalog, JSON or YAML.' }),
+      inline: anyOfShapes([catalogSchema, string({ doc: 'The text of a catalog, JSON or YAML.' })], {
+        doc: 'A catalog, or its text.',
+      }),
+    },
     {},
     { doc: 'A catalog in a file or inline.' },
   ),
@@ -97,7 +103,7 @@ export type ModelCatalogConfig = Infer<typeof modelCatalogSchema>
 /** Reports invalid prices and unordered tiers, with paths within the list. */
 export function checkModelCatalog(catalogs: ModelCatalogConfig, report: ReportIssue): void {
   for (const [index, { inline }] of catalogs.entries()) {
-    if (inline !== undefined)
+    if (typeof inline === 'object')
       checkCatalog(inline, (path, message) => report([index, 'inline', ...path], message))
   }
 }

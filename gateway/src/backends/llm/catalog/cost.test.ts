@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureCallUsage } from '../../../../test/fixtures/llm-catalog.ts'
 import { dollarsOf } from '../../../lib/picodollars.ts'
-import type { Usage } from '../../../pipeline/exchange.ts'
+import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import { costOf, type ModelPrices, type Rates } from './cost.ts'
 import { parsePrice } from './money.ts'
 

@@ -1,4 +1,4 @@
-import type { Usage } from '../../../pipeline/exchange.ts'
+import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Picodollars } from './money.ts'
 
 /** Price of one token by kind; undefined if the catalog has none. */

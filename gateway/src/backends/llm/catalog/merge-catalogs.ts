@@ -1,6 +1,6 @@
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { CatalogModel, ModelCatalogConfig } from './config.ts'
-import { readCatalog } from './read-catalog.ts'
+import type { Catalog, CatalogModel, ModelCatalogConfig } from './config.ts'
+import { readCatalog, readCatalogFile } from './read-catalog.ts'
 
 /** A model of several catalogs. */
 export type MergedModel = {
@@ -18,7 +18,7 @@ export type MergedCatalog = ReadonlyMap<string, ReadonlyMap<string, MergedModel>
 export function mergeCatalogs(catalogs: ModelCatalogConfig, context: CompileContext): MergedCatalog {
   const merged = new Map<string, Map<string, MergedModel>>()
   for (const [index, entry] of catalogs.entries()) {
-    const catalog = entry.inline ?? readCatalog(entry.file, context)
+    const catalog = catalogOf(entry, index, context)
     for (const [provider, { models = {} }] of Object.entries(catalog.providers ?? {})) {
       const known = merged.get(provider) ?? new Map<string, MergedModel>()
       merged.set(provider, known)
@@ -27,6 +27,17 @@ export function mergeCatalogs(catalogs: ModelCatalogConfig, context: CompileCont
     }
   }
   return merged
+}
+
+function catalogOf(
+  { inline, file }: ModelCatalogConfig[number],
+  index: number,
+  context: CompileContext,
+): Catalog {
+  if (typeof inline === 'object') return inline
+  return inline === undefined
+    ? readCatalogFile(file, context)
+    : readCatalog(inline, `config.modelCatalog[${index}].inline`, context)
 }
 
 function sourcesOf({ rates, tiers }: CatalogModel, index: number): Sources {

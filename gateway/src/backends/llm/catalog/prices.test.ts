@@ -58,6 +58,14 @@ describe('compilePrices', () => {
     expect(dollars(catalogs, ['none', undefined])).toBe('missing')
   })
 
+  it('reads the text of an inline catalog', () => {
+    const { inline } = catalogOf({ m: { rates: { input: '1', output: '1' } } })
+    expect(dollars([{ inline: JSON.stringify(inline) }])).toBe(2)
+    expect(() => pricesOf([{ inline: '{"providers": []}' }])).toThrow(
+      'config.modelCatalog[0].inline: providers',
+    )
+  })
+
   it('separates providers and ignores names of object prototypes', () => {
     const prices = pricesOf([catalogOf({ m: { rates: { input: '1', output: '1' } } })])
     expect(prices('anthropic', ['m'], usage)).toEqual({ kind: 'missing' })

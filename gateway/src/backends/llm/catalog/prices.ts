@@ -1,5 +1,5 @@
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { Usage } from '../../../pipeline/exchange.ts'
+import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { CatalogModel, ModelCatalogConfig } from './config.ts'
 import { costOf, type ModelPrices, type Rates } from './cost.ts'
 import { definedRates, type MergedCatalog, mergeCatalogs } from './merge-catalogs.ts'

@@ -7,9 +7,14 @@ import { type Catalog, catalogSchema, checkCatalog } from './config.ts'
 const maxReported = 5
 
 /** Reads a catalog file. Throws with its path if it cannot be read or is not a catalog. */
-export function readCatalog(file: string, { readFile, parseYaml }: CompileContext): Catalog {
+export function readCatalogFile(file: string, context: CompileContext): Catalog {
   const place = `config.modelCatalog: ${file}`
-  const text = withContext(place, 'cannot be read', () => readFile(file))
+  const text = withContext(place, 'cannot be read', () => context.readFile(file))
+  return readCatalog(text, place, context)
+}
+
+/** Reads the text of a catalog. Throws with its place in the configuration if it is not a catalog. */
+export function readCatalog(text: string, place: string, { parseYaml }: CompileContext): Catalog {
   const read = check(
     catalogSchema,
     withContext(place, 'is neither JSON nor YAML', () => parseDocument(text, parseYaml)),

@@ -1,22 +1,27 @@
 import {
   enumeration,
   exactlyOne,
-  hostPort,
   type Infer,
-  jsonObject,
   list,
   map,
   name,
   object,
   optional,
   type Schema,
-  string,
+  withFields,
 } from '../../../schema/dsl.ts'
 import { backendPolicyFields } from '../../../upstream/config.ts'
 import { providerNames } from '../providers/providers.ts'
 import { type RouteType, routeTypes } from '../request/endpoints.ts'
+import {
+  bodyFields,
+  finalTransformationSchema,
+  overrideFields,
+  tokenizeSchema,
+  transformationSchema,
+} from './model-settings.ts'
 
-const { backendAuth, backendTLS, requestHeaderModifier } = backendPolicyFields
+const { backendAuth, backendTLS, backendTunnel, tcp, requestHeaderModifier } = backendPolicyFields
 
 const [firstType = 'completions', ...otherTypes] = Object.keys(routeTypes).filter(isRouteType)
 
@@ -34,18 +39,12 @@ export const llmPolicyFields = {
       example: { '/v1/messages': 'messages', '/v1/chat/completions': 'completions', '*': 'passthrough' },
     }),
   ),
-  defaults: optional(
-    jsonObject({
-      doc: 'Request body fields that are set if absent.',
-      example: { temperature: 0.2 },
-    }),
-  ),
-  overrides: optional(
-    jsonObject({
-      doc: 'Request body fields that replace those of the client.',
-      example: { store: false },
-    }),
-  ),
+  defaults: bodyFields.defaults,
+  overrides: bodyFields.overrides,
+  transformations: optional(transformationSchema),
+  finalTransformations: optional(finalTransformationSchema),
+  prompts: bodyFields.prompts,
+  promptCaching: bodyFields.promptCaching,
   modelAliases: optional(
     map(name({ doc: 'Model name at the provider.' }), {
       doc: 'Model aliases: exact, `*`, `prefix*` or `*suffix`. `model` of the provider takes precedence.',
@@ -72,7 +71,9 @@ const providerSettings = object(
 
 /** `provider` of an `ai` backend. */
 export const llmProviderSchema = exactlyOne(
-  Object.fromEntries(providerNames.map((kind) => [kind, providerSettings])),
+  Object.fromEntries(
+    [...providerNames].map(([name, { fields = {} }]) => [name, withFields(providerSettings, fields)]),
+  ),
   {},
   { doc: 'The provider of the models.', example: { openAI: { model: 'gpt-4o-mini' } } },
 )
@@ -80,23 +81,15 @@ export const llmProviderSchema = exactlyOne(
 /** Name and address of a provider of an `ai` backend. */
 export const llmAddressFields = {
   name: optional(name({ doc: 'Name in logs and metrics.', default: 'the model, or the provider kind' })),
-  hostOverride: optional(
-    hostPort({
-      doc: 'Server address in place of the provider’s own. TLS is used at port 443 and with `backendTLS`.',
-      example: 'localhost:11434',
-    }),
-  ),
-  pathOverride: optional(
-    string({ doc: 'Path of every call in place of the provider’s paths.', example: '/api/v2/chat' }),
-  ),
-  pathPrefix: optional(string({ doc: 'Path prefix in place of the provider’s own, such as `/v1`.' })),
+  ...overrideFields,
 }
 
 const entryFields = {
   ...llmAddressFields,
+  tokenize: optional(tokenizeSchema),
   policies: optional(
     object(
-      { ai: optional(llmPolicySchema), backendAuth, backendTLS, requestHeaderModifier },
+      { ai: optional(llmPolicySchema), backendAuth, backendTLS, backendTunnel, tcp, requestHeaderModifier },
       { doc: 'Policies of this provider. They take precedence over those of the backend and the route.' },
     ),
   ),

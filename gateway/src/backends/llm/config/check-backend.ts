@@ -1,9 +1,15 @@
-import { parseHostPort } from '../../../lib/address/host-port.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 import { checkBackendPolicies } from '../../../upstream/check.ts'
 import { entriesOf, providerOf } from '../llm-backend.ts'
 import { namePatternIssue } from '../models/name-pattern.ts'
+import { checkFinalTransformation, checkModelTransformation } from '../models/transformation.ts'
+import { checkSettings } from '../providers/settings.ts'
 import type { LlmBackendConfig, LlmPolicyConfig, LlmProviderEntry } from './backend-config.ts'
+import { checkOverrides } from './check-overrides.ts'
+import { checkBodyFields } from './check-settings.ts'
+import { routingRoots } from './model-settings.ts'
+
+const roots: ReadonlySet<string> = new Set(routingRoots)
 
 /** Reports issues of an `ai` backend beyond its schema. */
 export function checkLlmBackend(config: LlmBackendConfig, report: ReportIssue): void {
@@ -30,10 +36,15 @@ export function checkLlmBackend(config: LlmBackendConfig, report: ReportIssue): 
 const singleProviderKeys = ['name', 'hostOverride', 'pathOverride', 'pathPrefix', 'policies'] as const
 
 /** Reports issues of `policies.ai` beyond its schema. */
-export function checkLlmPolicy(
-  { routes = {}, modelAliases = {} }: LlmPolicyConfig,
-  report: ReportIssue,
-): void {
+export function checkLlmPolicy(policy: LlmPolicyConfig, report: ReportIssue): void {
+  const { routes = {}, modelAliases = {}, transformations = {}, finalTransformations = {} } = policy
+  checkBodyFields({ ...policy, path: [] }, report)
+  checkModelTransformation(transformations, roots, (at, message) =>
+    report(['transformations', ...at], message),
+  )
+  checkFinalTransformation(finalTransformations, roots, (at, message) =>
+    report(['finalTransformations', ...at], message),
+  )
   for (const suffix of Object.keys(routes)) {
     if (suffix === '*') continue
     if (!suffix.startsWith('/') || suffix.endsWith('/') || suffix.includes('*')) {
@@ -47,32 +58,16 @@ export function checkLlmPolicy(
 }
 
 function checkEntry(entry: LlmProviderEntry, report: ReportIssue): void {
-  const { kind, provider } = providerOf(entry)
+  const { name, kind, settings } = providerOf(entry)
   const { hostOverride, policies } = entry
+  const reportSetting = (field: string, message: string) => report(['provider', name, field], message)
+  const provider = kind && checkSettings(kind, settings, reportSetting) ? kind.configure(settings) : undefined
   if (provider && provider.address === undefined && !provider.local && hostOverride === undefined) {
-    report(['provider', kind], `provider "${kind}" requires hostOverride`)
+    report(['provider', name], `provider "${name}" requires hostOverride`)
   }
-  if (hostOverride !== undefined && parseHostPort(hostOverride)?.port === 0) {
-    report(['hostOverride'], 'port must not be 0')
-  }
-  for (const key of overrideKeys) {
-    const text = entry[key]
-    if (text === undefined) continue
-    if (provider?.local)
-      report([key], `is not valid with provider "${kind}": it runs inside the gateway and has no address`)
-    if (key !== 'hostOverride' && !/^\/[\x21-\x7e]*$/.test(text)) {
-      report([key], `must start with a slash and contain no spaces, got "${text}"`)
-    } else if (key !== 'hostOverride' && /[?#]/.test(text)) {
-      report([key], 'must not contain a query or a fragment')
-    }
-  }
-  if (entry.pathOverride !== undefined && entry.pathPrefix !== undefined) {
-    report(['pathPrefix'], 'is not valid with pathOverride: remove one of them')
-  }
+  checkOverrides(entry, provider, report)
   if (policies === undefined) return
   checkBackendPolicies(policies, (path, message) => report(['policies', ...path], message))
   if (policies.ai)
     checkLlmPolicy(policies.ai, (path, message) => report(['policies', 'ai', ...path], message))
 }
-
-const overrideKeys = ['hostOverride', 'pathOverride', 'pathPrefix'] as const

@@ -50,6 +50,25 @@ describe('llmFields', () => {
     expect(checked.kind === 'valid' && mistakes(checked.value)).toEqual([])
   })
 
+  it('accepts a custom provider with its formats', () => {
+    const provider = { custom: { formats: [{ type: 'completions' }, { type: 'messages', path: '/m' }] } }
+    const params = { baseUrl: 'https://llm.test' }
+    const config = { models: [{ name: 'a', provider, params }], providers: [{ name: 's', provider, params }] }
+    const checked = check(object(llmFields, { doc: '' }), config)
+    expect(checked.kind === 'valid' && mistakes(checked.value)).toEqual([])
+  })
+
+  it('rejects a custom provider with invalid formats or without an address', () => {
+    const formats = [{ type: 'messages' }, { type: 'messages', path: 'm?x' }]
+    const config = { models: [{ name: 'a', provider: { custom: { formats } } }] }
+    const checked = check(object(llmFields, { doc: '' }), config)
+    expect(checked.kind === 'valid' && mistakes(checked.value)).toEqual([
+      'models.0.provider.custom.formats: formats[1]: duplicate type "messages"',
+      'models.0.provider.custom.formats: formats[1].path must start with a slash, without spaces, query and fragment',
+      'models.0.provider: provider "custom" requires params.baseUrl',
+    ])
+  })
+
   it('rejects two routings, and none', () => {
     const both = {
       weighted: { targets: [{ model: 'a' }] },
@@ -85,6 +104,41 @@ describe('checkLlm', () => {
         providers: [{ name: 'shared', provider: 'openai' }],
       },
       'models.0.params.apiKey: is not valid with a reference: set it in provider "shared"; only params.model is valid here',
+    ],
+    [
+      'two credentials',
+      { models: [{ name: 'a', provider: 'openai', params: { apiKey: 'k' }, auth: { key: 'l' } }] },
+      'models.0.auth: is not valid with params.apiKey: remove one of them',
+    ],
+    [
+      'two credentials of a provider',
+      {
+        models: [],
+        providers: [
+          { name: 'a', provider: 'openai', params: { apiKey: 'k' }, defaults: { auth: { passthrough: {} } } },
+        ],
+      },
+      'providers.0.defaults.auth: is not valid with params.apiKey: remove one of them',
+    ],
+    [
+      'a header that is made anew',
+      { models: [{ name: 'a', provider: 'openai', requestHeaders: { set: { 'content-length': '1' } } }] },
+      'models.0.requestHeaders.set.content-length: content-length is made anew for each message',
+    ],
+    [
+      'TLS settings under two names',
+      { models: [{ name: 'a', provider: 'openai', tls: {}, backendTLS: {} }] },
+      'models.0.backendTLS: is another name of tls: remove one of them',
+    ],
+    [
+      'a host beside the whole address',
+      { models: [{ name: 'a', provider: 'openai', params: { baseUrl: 'http://b', hostOverride: 'c:1' } }] },
+      'models.0.params.hostOverride: is not valid with baseUrl: write the address in baseUrl',
+    ],
+    [
+      'a path without its slash',
+      { models: [{ name: 'a', provider: 'openai', params: { pathOverride: 'v1' } }] },
+      'models.0.params.pathOverride: must start with a slash and contain no spaces, got "v1"',
     ],
     [
       'a star in the middle',

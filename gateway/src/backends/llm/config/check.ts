@@ -3,18 +3,16 @@ import { parseDuration } from '../../../lib/duration.ts'
 import { nearest } from '../../../lib/nearest.ts'
 import { compilePattern } from '../../../lib/pattern.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
-import { isCredential } from '../../../upstream/auth.ts'
 import { compileNamePattern, namePatternIssue } from '../models/name-pattern.ts'
-import { findProvider, providers } from '../providers/providers.ts'
-import {
-  type LlmConfig,
-  type LlmParams,
-  type ModelConfig,
-  routingRoots,
-  type VirtualModelConfig,
-} from './config.ts'
+import { checkPassthrough } from './check-passthrough.ts'
+import { checkProvider } from './check-provider.ts'
+import { checkModelSettings } from './check-settings.ts'
+import type { LlmConfig, LlmParams, ModelConfig, VirtualModelConfig } from './config.ts'
+import { routingRoots } from './model-settings.ts'
 
 const roots: ReadonlySet<string> = new Set(routingRoots)
+
+const oneCredential = 'is not valid with params.apiKey: remove one of them'
 
 /**
  * Reports issues of `llm` beyond its schema: duplicate and unknown names, patterns, expressions, missing
@@ -30,56 +28,32 @@ export function checkLlm(config: LlmConfig, report: ReportIssue): void {
     report(['providers', index, 'name'], `duplicate provider name "${name}"`),
   )
   for (const [index, provider] of shared.entries()) {
-    checkKind(provider.provider, provider.params, ['providers', index], report)
+    const path = ['providers', index]
+    checkProvider(provider.provider, provider.params, path, report)
+    if (provider.defaults) checkModelSettings(provider.defaults, [...path, 'defaults'], report)
+    if (provider.params?.apiKey !== undefined && provider.defaults?.auth !== undefined)
+      report([...path, 'defaults', 'auth'], oneCredential)
   }
   checkIds(config.models, report)
   for (const [index, model] of config.models.entries()) {
     const path = ['models', index]
     const issue = namePatternIssue(model.name)
     if (issue) report([...path, 'name'], issue)
-    if (typeof model.provider === 'string') checkKind(model.provider, model.params, path, report)
-    else checkReference(model.provider.reference, model.params, sharedNames, path, report)
+    const { provider } = model
+    if (typeof provider === 'string' || provider.custom !== undefined)
+      checkProvider(provider, model.params, path, report)
+    else checkReference(provider.reference, model.params, sharedNames, path, report)
     checkHeaderPatterns(model, path, report)
+    checkModelSettings(model, path, report)
+    checkPassthrough(model, config, path, report)
+    if (model.params?.apiKey !== undefined && model.auth !== undefined)
+      report([...path, 'auth'], oneCredential)
   }
   checkVirtualModels(config, report)
   for (const key of ['firstByte', 'idle'] as const) {
     const text = config.timeouts?.[key]
     if (text !== undefined && parseDuration(text) === 0) report(['timeouts', key], 'must be greater than 0')
   }
-}
-
-function checkKind(
-  kind: string,
-  params: LlmParams | undefined,
-  path: (string | number)[],
-  report: ReportIssue,
-): void {
-  const provider = findProvider(kind)
-  if (!provider) {
-    const names = providers.map(({ name }) => name)
-    const near = nearest(kind, names)
-    const hint = near
-      ? `did you mean "${near}"?`
-      : `expected one of ${names.join(', ')}; use custom for other servers with OpenAI's API`
-    report([...path, 'provider'], `unknown provider "${kind}", ${hint}`)
-    return
-  }
-  if (typeof params?.apiKey === 'string' && !isCredential(params.apiKey)) {
-    report([...path, 'params', 'apiKey'], 'must be printable ASCII without spaces, and must not be empty')
-  }
-  if (params?.baseUrl !== undefined) checkBaseUrl(params.baseUrl, [...path, 'params', 'baseUrl'], report)
-  else if (provider.address === undefined && !provider.local) {
-    report([...path, 'provider'], `provider "${kind}" requires params.baseUrl`)
-  }
-}
-
-function checkBaseUrl(text: string, path: (string | number)[], report: ReportIssue): void {
-  const address = URL.parse(text)
-  // The schema reports invalid URLs.
-  if (!address) return
-  if (address.username !== '' || address.password !== '')
-    report(path, 'must not contain a credential: use params.apiKey')
-  if (address.search !== '' || address.hash !== '') report(path, 'must not contain a query or a fragment')
 }
 
 function checkReference(
@@ -94,8 +68,8 @@ function checkReference(
     const hint = near ? `, did you mean "${near}"?` : ''
     report([...path, 'provider', 'reference'], `llm.providers has no entry named "${reference}"${hint}`)
   }
-  for (const key of ['apiKey', 'baseUrl'] as const) {
-    if (params?.[key] === undefined) continue
+  for (const key of Object.keys(params ?? {})) {
+    if (key === 'model') continue
     report(
       [...path, 'params', key],
       `is not valid with a reference: set it in provider "${reference}"; only params.model is valid here`,

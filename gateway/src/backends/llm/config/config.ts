@@ -7,62 +7,24 @@ import {
   exactlyOne,
   type Infer,
   integer,
-  jsonObject,
   list,
   name,
   object,
   optional,
   port,
   type Schema,
-  type SecretSource,
-  secretSource,
   string,
-  url,
 } from '../../../schema/dsl.ts'
 import { gatewayReferences } from '../../../schema/gateway-references.ts'
-import { providers } from '../providers/providers.ts'
-
-/** CEL variables of conditions that select the target of a virtual model. */
-export const routingRoots = [
-  'now',
-  'request',
-  'source',
-  'jwt',
-  'basicAuth',
-  'apiKey',
-  'llmRequest',
-  'llm',
-] as const
-
-const modelName = name({
-  doc: 'Model name sent upstream in place of the name in the request.',
-  example: 'gpt-4o-mini',
-})
-
-const params = object(
-  {
-    model: optional(modelName),
-    apiKey: optional(
-      secretSource({
-        doc: 'Credential of the provider. Without it, the client’s credential is forwarded unless a gateway policy consumed it.',
-        example: '$OPENAI_API_KEY',
-      }),
-    ),
-    baseUrl: optional(
-      url({
-        doc: "Base address of the provider, path included. Without a path, the provider's default path is used.",
-        example: 'http://localhost:11434/v1',
-        default: "the provider's own address",
-      }),
-    ),
-  },
-  { doc: 'Address, credential and model of requests to the provider.' },
-)
-
-const defaults = jsonObject({
-  doc: 'Request body fields that are set if absent.',
-  example: { temperature: 0.2 },
-})
+import { customFields } from '../providers/custom.ts'
+import { providerKinds } from '../providers/providers.ts'
+import {
+  modelNameSchema,
+  modelSettingFields,
+  paramsSchema,
+  providerDefaultsSchema,
+  routingRoots,
+} from './model-settings.ts'
 
 const headerMatch = object(
   {
@@ -82,8 +44,15 @@ const headerMatch = object(
 const providerKind = name({
   doc: 'Kind of provider.',
   example: 'openai',
-  suggestions: providers.map((one) => one.name),
+  suggestions: providerKinds.map((one) => one.name),
 })
+
+const custom = object(
+  { model: optional(modelNameSchema), ...customFields },
+  { doc: 'A server that offers the listed APIs, at `params.baseUrl`.' },
+)
+
+const customProvider = object({ custom }, { doc: 'A server with known APIs.' })
 
 const modelFields = {
   name: name({
@@ -96,21 +65,22 @@ const modelFields = {
   provider: anyOfShapes(
     [
       providerKind,
-      object(
-        { reference: name({ doc: 'Name of an entry of `llm.providers`.' }) },
-        { doc: 'Shared settings.' },
+      exactlyOne(
+        { reference: name({ doc: 'Name of an entry of `llm.providers`.' }), custom },
+        {},
+        { doc: 'Shared settings, or a server with known APIs.' },
       ),
     ],
     {
-      doc: 'Provider of the model: a provider kind, or `{reference: name}` for an entry of `llm.providers`.',
+      doc: 'Provider of the model: a provider kind, `{reference: name}` for an entry of `llm.providers`, or `{custom: {formats}}`.',
     },
   ),
-  params: optional(params),
-  defaults: optional(defaults),
-  overrides: optional(
-    jsonObject({
-      doc: 'Request body fields that replace those of the client.',
-      example: { store: false },
+  params: optional(paramsSchema),
+  ...modelSettingFields,
+  passthrough: optional(
+    enumeration(['detect', 'opaque'], {
+      doc: 'Forwards requests to this model unchanged but for its name, in the API of the provider, also at paths of unknown calls. `detect` counts usage, `opaque` counts nothing. Guards and changes of requests do not apply.',
+      advanced: true,
     }),
   ),
   visibility: optional(
@@ -140,9 +110,11 @@ const model = object(modelFields, modelMeta)
 const provider = object(
   {
     name: name({ doc: 'Name for references in models.' }),
-    provider: providerKind,
-    params: optional(params),
-    defaults: optional(defaults),
+    provider: anyOfShapes([providerKind, customProvider], {
+      doc: 'A provider kind, or `{custom: {formats}}`.',
+    }),
+    params: optional(paramsSchema),
+    defaults: optional(providerDefaultsSchema),
   },
   { doc: 'Provider settings shared by the models that reference them.' },
 )
@@ -266,22 +238,24 @@ export const llmFields = {
   ),
 } satisfies Record<string, Schema>
 
-/** `llmFields` with a schema for the `guardrails` of models, which belong to a policy. */
-export function guardedLlmFields<G>(guardrails: Schema<G>) {
-  return {
-    ...llmFields,
-    models: list(object({ ...modelFields, guardrails: optional(guardrails) }, modelMeta), modelsMeta),
-  }
+/** `llmFields` with schemas for the policies of models. */
+export function guardedLlmFields<G, A>({
+  guardrails,
+  authorization,
+}: {
+  guardrails: Schema<G>
+  authorization: Schema<A>
+}) {
+  const policies = { guardrails: optional(guardrails), authorization: optional(authorization) }
+  return { ...llmFields, models: list(object({ ...modelFields, ...policies }, modelMeta), modelsMeta) }
 }
 
-export type LlmParams = {
-  model?: string | undefined
-  apiKey?: SecretSource | undefined
-  baseUrl?: string | undefined
-}
+export type LlmParams = Infer<typeof paramsSchema>
 export type ModelConfig = Infer<typeof model> & {
   /** Opaque to this backend, which only associates them with models. */
   guardrails?: object | undefined
+  /** As `guardrails`. */
+  authorization?: object | undefined
 }
 export type ProviderConfig = Infer<typeof provider>
 export type VirtualModelConfig = Infer<typeof virtualModel>
@@ -296,4 +270,7 @@ export type LlmConfig = {
   virtualModels?: readonly VirtualModelConfig[] | undefined
   passthrough?: boolean | undefined
   timeouts?: { firstByte?: string | undefined; idle?: string | undefined } | undefined
+  /** Opaque to this backend: guards of all models. */
+  guardrails?: object | undefined
+  policies?: { readonly guardrails?: object | undefined } | undefined
 }

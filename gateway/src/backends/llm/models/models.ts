@@ -7,13 +7,12 @@ import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Facts } from '../../../pipeline/exchange.ts'
 import { chooseWeighted } from '../../../upstream/weighted-choice.ts'
-import { type LlmConfig, type ModelConfig, type RoutingConfig, routingRoots } from '../config/config.ts'
+import type { LlmConfig, ModelConfig, RoutingConfig } from '../config/config.ts'
+import { routingRoots } from '../config/model-settings.ts'
+import { type Candidate, candidateOf } from './candidate.ts'
 import { availableFirst, shuffleWithinPriority } from './candidate-order.ts'
 import { compileNamePattern, type NamePattern } from './name-pattern.ts'
 import { compileTarget, type Target } from './target.ts'
-
-/** One option to serve a request: the target, and the model name to request. */
-export type Candidate = { readonly target: Target; readonly model: string }
 
 /** The candidates of a request, best first, or a refusal. */
 export type Resolution =
@@ -72,13 +71,9 @@ export function* compileModels(config: LlmConfig, context: CompileContext): Gene
       const virtual = virtuals.get(requested)
       if (virtual) return virtual(facts)
       const target = lookup(requested, facts.request.headers, 'client')
-      return target ? { kind: 'candidates', candidates: [candidate(target, requested)] } : notFound
+      return target ? { kind: 'candidates', candidates: [candidateOf(target, requested, facts)] } : notFound
     },
   }
-}
-
-function candidate(target: Target, requested: string): Candidate {
-  return { target, model: target.upstreamModel ?? requested }
 }
 
 function compileEntry(model: ModelConfig, config: LlmConfig, context: CompileContext): Entry {
@@ -148,7 +143,7 @@ const targetNotFound: Resolution = {
 
 function resolveOne(model: string, lookup: Lookup, facts: Facts): Resolution {
   const target = lookup(model, facts.request.headers, 'virtual')
-  return target ? { kind: 'candidates', candidates: [candidate(target, model)] } : targetNotFound
+  return target ? { kind: 'candidates', candidates: [candidateOf(target, model, facts)] } : targetNotFound
 }
 
 type WeightedTargets = readonly { model: string; weight?: number | undefined }[]
@@ -169,7 +164,7 @@ function compileFailover(targets: Prioritised, lookup: Lookup, { random, clock }
     const candidates: Candidate[] = []
     for (const { model } of shuffleWithinPriority(ordered, random)) {
       const target = lookup(model, facts.request.headers, 'virtual')
-      if (target) candidates.push(candidate(target, model))
+      if (target) candidates.push(candidateOf(target, model, facts))
     }
     return candidates.length > 0
       ? { kind: 'candidates', candidates: availableFirst(candidates, clock.monotonic()) }

@@ -1,18 +1,27 @@
-import { messageOf } from '../../../lib/thrown.ts'
 import type { Headers } from '../../../net/http/headers.ts'
 import type { Send, UpstreamConnection } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { SecretSource } from '../../../schema/dsl.ts'
 import type { LlmMeter } from '../../../telemetry/metrics/llm.ts'
-import type { Authorize } from '../../../upstream/auth.ts'
-import { isCredential } from '../../../upstream/auth.ts'
+import { compileConnection } from '../../../upstream/connection.ts'
+import type { BackendAuthConfig } from '../../../upstream/credentials/config.ts'
+import { compileHeaderModifier } from '../../../upstream/header-modifier.ts'
+import { compileHealth, type Health } from '../../../upstream/health.ts'
 import type { LlmConfig, LlmParams, ModelConfig, ProviderConfig } from '../config/config.ts'
+import { type ModelSettings, routingRoots } from '../config/model-settings.ts'
 import type { Provider } from '../providers/provider.ts'
-import { findProvider } from '../providers/providers.ts'
+import { splitFields } from '../rewrite/field-pointers.ts'
+import { compileRewrite, type Rewrite } from '../rewrite/rewrite.ts'
+import { baseUrlOf } from './base-url.ts'
+import { chosenProvider, compileProvider } from './chosen-provider.ts'
 import { type Cooldown, retainCooldown } from './cooldown.ts'
+import { compileProviderAuth, type ProviderAuth } from './provider-auth.ts'
+import { settingsOf, tlsOf } from './settings.ts'
+import { compileModelTransformation, type Transform } from './transformation.ts'
+
+const transformationVariables: ReadonlySet<string> = new Set(routingRoots)
 
 /** A compiled entry of `llm.models`, or a provider of an `ai` backend. */
-export type Target = {
+export type Target = ProviderAuth & {
   /** `name` of the entry. */
   readonly configuredModel: string
   readonly provider: Provider
@@ -26,22 +35,29 @@ export type Target = {
   /** Passthrough paths are forwarded unchanged. */
   readonly preservesPath: boolean
   readonly connection: UpstreamConnection
-  /** Undefined to forward the client's credential. */
-  readonly credential: string | undefined
-  /** The credential accepted by authentication is forwarded. */
-  readonly forwardsCredential: boolean
-  /** Adds a credential at a configured location in place of the provider's default. */
-  readonly authorize: Authorize | undefined
-  /** Header edits of the configuration. */
+  /** Header edits of the configuration, of requests and of responses. */
   readonly editHeaders: ((headers: Headers) => void) | undefined
+  readonly editReplyHeaders: ((headers: Headers) => void) | undefined
   /** JSON texts by field: `overrides` are always set, `defaults` if absent. */
   readonly overrides: ReadonlyMap<string, string>
   readonly defaults: ReadonlyMap<string, string>
+  /** Fields of the client that are not sent: their expressions failed. */
+  readonly removed?: ReadonlySet<string> | undefined
+  /** Computes further overrides for each request. */
+  readonly transform?: Transform | undefined
+  /** Requests are forwarded unchanged; `detect` reads the usage of responses. */
+  readonly passthrough?: 'detect' | 'opaque' | undefined
+  /** Changes of bodies beyond fields of the outermost object. */
+  readonly rewrite: Rewrite | undefined
   readonly send: Send
   readonly meter: LlmMeter
   readonly cooldown: Cooldown
+  /** Configured eviction, which determines the cooldown. */
+  readonly health?: Health | undefined
   /** `guardrails` of the model as configured; policies find the compiled ones by identity. */
   readonly guardrails: object | undefined
+  /** `authorization` of the model, likewise. */
+  readonly authorization: object | undefined
 }
 
 /**
@@ -49,30 +65,40 @@ export type Target = {
  */
 export function compileTarget(model: ModelConfig, config: LlmConfig, context: CompileContext): Target {
   const shared = sharedProvider(model, config)
-  const kind = typeof model.provider === 'string' ? model.provider : shared?.provider
-  const provider = kind === undefined ? undefined : findProvider(kind)
-  if (!provider) throw new Error(`llm.models "${model.name}": unknown provider`)
+  const at = `llm.models "${model.name}"`
   const params: LlmParams = { ...shared?.params, ...definedOf(model.params) }
-  const { origin, basePath } = addressOf(provider, params.baseUrl)
-  const defaults = jsonTexts({ ...shared?.defaults, ...model.defaults })
+  const choice = chosenProvider(model, shared)
+  const provider = choice && compileProvider(choice, params)
+  if (!provider) throw new Error(`${at}: unknown provider`)
+  const settings = settingsOf(model, shared)
+  const { auth, health, requestHeaders, responseHeaders } = settings
+  const tls = tlsOf(settings)
+  const baseUrl = params.baseUrl ?? baseUrlOf(params, provider, tls !== undefined)
+  const { origin, basePath } = addressOf(provider, baseUrl)
+  const upstreamModel = params.model ?? (typeof choice === 'object' ? choice.custom.model : undefined)
   return {
     configuredModel: model.name,
     provider,
-    upstreamModel: params.model,
-    origin,
+    upstreamModel,
+    origin: tls === undefined ? origin : origin.replace(/^http:/, 'https:'),
     basePath,
-    fixedPath: undefined,
+    fixedPath: params.pathOverride,
     preservesPath: false,
-    connection: connectionTo(params.baseUrl === model.params?.baseUrl ? model : (shared ?? model), context),
-    forwardsCredential: false,
-    authorize: undefined,
-    editHeaders: undefined,
-    credential: readSecret(params.apiKey, `llm.models "${model.name}": params.apiKey`, context),
-    overrides: jsonTexts(model.overrides ?? {}),
+    connection: connectionTo(addressNode(model, shared), tls, context),
+    ...compileProviderAuth(
+      auth ?? keyAuth(params.apiKey) ?? provider.ambientAuth,
+      { at: `${at}: ${auth ? 'auth.key' : 'params.apiKey'}`, node: auth ?? addressNode(model, shared) },
+      context,
+    ),
+    editHeaders: requestHeaders && compileHeaderModifier(requestHeaders),
+    editReplyHeaders: responseHeaders && compileHeaderModifier(responseHeaders),
+    passthrough: model.passthrough,
+    ...(model.passthrough === undefined ? compileBody(settings) : unchangedBody),
     guardrails: model.guardrails,
-    defaults,
+    authorization: model.authorization,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(model.name, provider.name),
+    health: health && compileHealth(health, `llm/${model.id ?? model.name}`, context),
     cooldown: retainCooldown(
       `llm/cooldown/${model.id ?? model.name}/${origin}${basePath}/${params.model ?? ''}`,
       context,
@@ -80,16 +106,28 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
   }
 }
 
-/** Connection settings with the egress policy of `node`, the configuration of the address. */
-function connectionTo(node: object, { egress }: CompileContext): UpstreamConnection {
-  const policy = egress.of(node)
-  return { key: policy.key, egress: policy }
+function keyAuth(key: LlmParams['apiKey']): BackendAuthConfig | undefined {
+  return key === undefined ? undefined : { key }
 }
 
-function sharedProvider(model: ModelConfig, { providers = [] }: LlmConfig): ProviderConfig | undefined {
-  if (typeof model.provider === 'string') return undefined
-  const { reference } = model.provider
-  return providers.find((provider) => provider.name === reference)
+/** The configuration object with the address: its source determines the egress policy. */
+function addressNode(model: ModelConfig, shared: ProviderConfig | undefined): object {
+  const hasOwn = model.params?.baseUrl !== undefined || model.params?.hostOverride !== undefined
+  return hasOwn ? model : (shared ?? model)
+}
+
+/** Connection settings with the egress policy of `node`, the configuration of the address. */
+function connectionTo(node: object, tls: ModelSettings['tls'], context: CompileContext): UpstreamConnection {
+  return compileConnection({ backendTLS: tls }, context.egress.of(node), context)
+}
+
+function sharedProvider(
+  { provider }: ModelConfig,
+  { providers = [] }: LlmConfig,
+): ProviderConfig | undefined {
+  if (typeof provider === 'string' || provider.reference === undefined) return undefined
+  const { reference } = provider
+  return providers.find(({ name }) => name === reference)
 }
 
 /** Without undefined fields, which would hide shared ones. */
@@ -98,9 +136,7 @@ function definedOf(params: LlmParams | undefined): LlmParams {
 }
 
 /**
- * Origin and base path of requests. A base address without a path uses the provider's default path. A version
- * in both the address and the provider's paths is used once, because users of Anthropic's API write addresses
- * with and without it.
+ * Origin and base path of requests. A base address without a path uses the provider's default path.
  */
 export function addressOf(
   provider: Provider,
@@ -112,41 +148,41 @@ export function addressOf(
     if (provider.local) return { origin: '', basePath: '' }
     throw new Error(`provider "${provider.name}" requires params.baseUrl`)
   }
-  const basePath = pathOf(given) || (own ? pathOf(own) : '/v1')
-  const versioned = Object.values(provider.paths).every((path) => path?.startsWith('/v1/'))
-  return {
-    origin: given.origin,
-    basePath: versioned && basePath.endsWith('/v1') ? basePath.slice(0, -3) : basePath,
-  }
+  return { origin: given.origin, basePath: pathOf(given) || (own ? pathOf(own) : '/v1') }
 }
 
 function pathOf(address: URL): string {
   return address.pathname.replace(/\/+$/, '')
 }
 
-/** The credential, read from its file if configured as one. `at` is the configuration key for errors. */
-export function readSecret(
-  source: SecretSource | undefined,
-  at: string,
-  { readFile }: CompileContext,
-): string | undefined {
-  if (source === undefined || typeof source === 'string') return source
-  const place = `${at}: ${source.file}`
-  const credential = readCredentialFile(() => readFile(source.file), place).trim()
-  if (!isCredential(credential))
-    throw new Error(`${place} does not contain a credential: printable ASCII on one line`)
-  return credential
+function jsonTexts(fields: Readonly<Record<string, unknown>>): Map<string, string> {
+  return new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
 }
 
-function readCredentialFile(read: () => string, place: string): string {
-  try {
-    return read()
-  } catch (cause) {
-    const reason = messageOf(cause)
-    throw new Error(`${place} cannot be read: ${reason}`, { cause })
+const unchangedBody = {
+  overrides: new Map<string, string>(),
+  defaults: new Map<string, string>(),
+  transform: undefined,
+  rewrite: undefined,
+}
+
+/** Compiles the changes of request bodies. */
+export function compileBody(
+  settings: BodySettings,
+): Pick<Target, 'overrides' | 'defaults' | 'transform' | 'rewrite'> {
+  const { transformation, finalTransformation, prompts, promptCaching } = settings
+  const defaults = splitFields(settings.defaults, 'defaults')
+  const overrides = splitFields(settings.overrides)
+  return {
+    overrides: jsonTexts(overrides.plain),
+    defaults: jsonTexts(defaults.plain),
+    transform: transformation && compileModelTransformation(transformation, transformationVariables),
+    rewrite: compileRewrite({ defaults, overrides, prompts, promptCaching, finalTransformation }),
   }
 }
 
-export function jsonTexts(fields: Record<string, unknown>): Map<string, string> {
-  return new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
-}
+/** Settings of a model that change bodies. */
+type BodySettings = Pick<
+  ModelSettings,
+  'defaults' | 'overrides' | 'transformation' | 'finalTransformation' | 'prompts' | 'promptCaching'
+>

@@ -3,8 +3,8 @@ import type { Provider } from './provider.ts'
 /** https://docs.anthropic.com/en/api */
 export const anthropic: Provider = {
   name: 'anthropic',
-  address: 'https://api.anthropic.com',
-  paths: { messages: '/v1/messages', count_tokens: '/v1/messages/count_tokens' },
+  address: 'https://api.anthropic.com/v1',
+  paths: { messages: '/messages', count_tokens: '/messages/count_tokens' },
   defaultHeaders: { 'anthropic-version': '2023-06-01' },
   authorize(request, credential) {
     // Tokens of an interactive login are bearer tokens; API keys have a separate header.

@@ -6,9 +6,13 @@ export const openai: Provider = {
   name: 'openai',
   address: 'https://api.openai.com/v1',
   paths: openAiPaths,
-  // The o-series rejects `max_tokens`, and the gpt models accept the newer name.
-  renamesMaxTokens: (model) => model.startsWith('gpt-') || isReasoningSeries(model),
+  renamesMaxTokens,
   authorize: bearer,
+}
+
+/** The o-series rejects `max_tokens`, and the gpt models accept the newer name. */
+export function renamesMaxTokens(model: string): boolean {
+  return model.startsWith('gpt-') || isReasoningSeries(model)
 }
 
 /** o1, o3-mini, o4-mini, ... */

@@ -22,7 +22,7 @@ export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes
       `upstream answered with status ${status}; redirects are not followed`,
     )
   }
-  const bytes = redactCredential(await readDecoded(reply, maxReplyBytes), candidate.target.credential)
+  const bytes = redactCredential(await readDecoded(reply, maxReplyBytes), candidate.target.configuredKey)
   const headers = filterDecodedHeaders(reply.headers)
   exchange.log.errorCode ??= 'upstream_error'
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }

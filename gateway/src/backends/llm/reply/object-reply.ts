@@ -11,7 +11,7 @@ import { findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { readExactObject } from '../translate/exact-json.ts'
-import { recordObject, translatedEndpoint, translationContext } from './record.ts'
+import { recordObject, translationContext } from './record.ts'
 import { filterDecodedHeaders, type ReplyOptions, readDecoded } from './reply-body.ts'
 import { generatedTextBytes } from './usage.ts'
 
@@ -44,13 +44,13 @@ export async function convertObject(
   // The input of a translated tool call may contain long numbers, which have to be exact.
   const reading = readExactObject(bytes, workQueue)
   const object = required(reading instanceof Promise ? await reading : reading)
-  recordObject(attempt, translatedEndpoint(endpoint), object)
+  recordObject(attempt, translation.upstream, object)
   const translated = translation.reply(object, translationContext(attempt, context))
   const body = isLarge(bytes)
     ? await workQueue.run(writeJsonSteps(translated))
     : Buffer.from(JSON.stringify(translated))
   const json = message?.readsAnswer ? await readTranslated(body, translated, workQueue) : undefined
-  succeed(attempt, translatedEndpoint(endpoint), object)
+  succeed(attempt, translation.upstream, object)
   if (message && json) message.answer = { kind: 'whole', json }
   return { status, headers, body }
 }

@@ -27,22 +27,17 @@ export function recordObject(attempt: Attempt, endpoint: Endpoint, message: Json
 
 /** The provider's endpoint of a call. */
 export function endpointOf({ call, translation }: Attempt): Call['endpoint'] {
-  const { endpoint } = call
-  return translation && endpoint !== 'passthrough' ? translatedEndpoint(endpoint) : endpoint
-}
-
-/** The provider's endpoint of a translated call: the other of the two chat APIs. */
-export function translatedEndpoint(endpoint: Endpoint): Endpoint {
-  return endpoint === 'chat' ? 'messages' : 'chat'
+  return translation?.upstream ?? call.endpoint
 }
 
 export function translationContext(
-  { exchange, call }: Attempt,
+  { exchange, call, settings }: Attempt,
   { clock }: CompileContext,
 ): TranslationContext {
   return {
     requestModel: exchange.facts.llm?.requestModel ?? '',
     now: () => clock.now(),
     includeUsage: !call.hideUsage,
+    settings,
   }
 }

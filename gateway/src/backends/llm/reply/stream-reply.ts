@@ -12,7 +12,7 @@ import type { Endpoint } from '../request/endpoints.ts'
 import { apiOf } from '../request/llm-message.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
 import type { Translation, TranslationContext } from '../translate/translate.ts'
-import { recordModel, translatedEndpoint, translationContext } from './record.ts'
+import { recordModel, translationContext } from './record.ts'
 import { cancelReply, filterDecodedHeaders } from './reply-body.ts'
 import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch, type StreamWatch } from './stream-watch.ts'
@@ -42,7 +42,7 @@ export function convertStream(
   headers['cache-control'] ??= 'no-cache'
   const source = isSource(body) ? body : bytesSource(body)
   const relayed = relayStream(source, {
-    watch: watchUsage(attempt, translation ? translatedEndpoint(endpoint) : endpoint),
+    watch: watchUsage(attempt, translation?.upstream ?? endpoint),
     conversion: translation && createConversion(translation, translationContext(attempt, context)),
     errorEvent: (error) => errorEvent(exchange, endpoint, error),
     onFirstByte() {

@@ -1,6 +1,6 @@
 import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
 import { endOfString } from '../../../lib/json/string.ts'
-import type { Usage } from '../../../pipeline/exchange.ts'
+import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { usageIn } from './usage.ts'
 

@@ -6,7 +6,7 @@ import {
   type JsonValue,
 } from '../../../lib/json/json.ts'
 import { defaultJsonLimits } from '../../../lib/json/limits.ts'
-import type { Usage } from '../../../pipeline/exchange.ts'
+import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 
 /** Maximum plausible token count of a response; larger counts are defects or attacks. */

@@ -1,13 +1,17 @@
+import type { JsonObject } from '../../../lib/json/json.ts'
 import type { JsonText } from '../../../lib/json/text.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import type { Exchange, Usage } from '../../../pipeline/exchange.ts'
-import type { Candidate } from '../models/models.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
+import type { Candidate } from '../models/candidate.ts'
 import type { Translation } from '../translate/translate.ts'
 import type { Endpoint } from './endpoints.ts'
 
 /** State of one LLM call, from the parsed request to the last byte of the response. */
 export type Call = {
   readonly endpoint: Endpoint | 'passthrough'
+  /** The call of the path, also if `endpoint` is `passthrough` because nothing is read of its responses. */
+  readonly pathEndpoint: Endpoint | 'passthrough'
   /**
    * The authorized body, without content coding; empty after the request to the last candidate is prepared.
    */
@@ -17,6 +21,8 @@ export type Call = {
   readonly candidates: readonly Candidate[]
   /** The client sent `include_usage: false`, so the usage chunk that the gateway requests is removed. */
   readonly hideUsage: boolean
+  /** The request is forwarded in the API of the client, without changes but for the model. */
+  readonly unchanged: boolean
   /** The latest attempt; undefined before the first request to a provider. */
   attempt: Attempt | undefined
 }
@@ -31,6 +37,8 @@ export type Attempt = {
   readonly candidate: Candidate
   /** Undefined if client and provider use the same API. */
   readonly translation: Translation | undefined
+  /** Settings that a translated response repeats. */
+  readonly settings: JsonObject | undefined
   /** The attempt before a failover. */
   readonly previous: Attempt | undefined
   /** A response with a success status was read completely, or its stream started. */
@@ -56,15 +64,18 @@ declare module '../../../pipeline/exchange.ts' {
   }
 }
 
-export type CallRequest = Pick<Call, 'endpoint' | 'bytes' | 'json' | 'candidates' | 'hideUsage'>
+export type CallRequest = Omit<Call, 'attempt'>
 
-export function createCall({ endpoint, bytes, json, candidates, hideUsage }: CallRequest): Call {
+export function createCall(request: CallRequest): Call {
+  const { endpoint, pathEndpoint, bytes, json, candidates, hideUsage, unchanged } = request
   return {
     endpoint,
+    pathEndpoint,
     bytes,
     json,
     candidates,
     hideUsage,
+    unchanged,
     attempt: undefined,
   }
 }
@@ -74,13 +85,14 @@ export function createAttempt(
   exchange: Exchange,
   call: Call,
   candidate: Candidate,
-  translation: Translation | undefined,
+  { translation, settings }: Pick<Attempt, 'translation' | 'settings'>,
 ): Attempt {
   return {
     exchange,
     call,
     candidate,
     translation,
+    settings,
     previous: call.attempt,
     succeeded: false,
     generatedBytes: 0,

@@ -20,6 +20,9 @@ describe('matchEndpoint', () => {
     ['/v1/responses', 'responses'],
     ['/v1/messages', 'messages'],
     ['/v1/messages/count_tokens', 'count_tokens'],
+    ['/openai/v1/responses', 'responses'],
+    ['/openai/deployments/gpt-4o/chat/completions', 'chat'],
+    ['/team/openai/deployments/a%2Fb/embeddings', 'embeddings'],
   ])('matches %s', (path, endpoint) => {
     expect(matchEndpoint(path)).toEqual({ kind: 'endpoint', endpoint })
   })
@@ -44,6 +47,9 @@ describe('matchEndpoint', () => {
     '/x/chat/completions',
     '/v1/chat/completions/x',
     '/v1/rerank',
+    '/openai/deployments/chat',
+    '/openai/deployments//chat/completions',
+    '/deployments/gpt/chat/completions',
   ])('does not match %s', (path) => {
     expect(matchEndpoint(path)).toEqual({ kind: 'unknown' })
   })

@@ -1,4 +1,5 @@
-import type { ErrorFormat, LlmOperation, RequestFacts } from '../../../pipeline/exchange.ts'
+import type { ErrorFormat, RequestFacts } from '../../../pipeline/exchange.ts'
+import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
 
 /** LLM API calls that the gateway reads. */
 export type Endpoint = 'chat' | 'completions' | 'embeddings' | 'responses' | 'messages' | 'count_tokens'
@@ -138,7 +139,7 @@ export function isDisguisedEndpoint(path: string): boolean {
 }
 
 /** The interpretation of a path by a lenient server. */
-function canonicalPath(path: string): string {
+export function canonicalPath(path: string): string {
   // Some servers decode twice, and end the path at an encoded `?` or `#` or at NUL.
   const [plainPath = ''] = decodePercent(decodePercent(path))
     .toLowerCase()
@@ -147,11 +148,26 @@ function canonicalPath(path: string): string {
   return `/${plain.filter((segment) => segment !== '' && segment !== '.').join('/')}`
 }
 
-/** The path after its version segment: `/chat/completions` for `/team-a/v1/chat/completions`. */
+/**
+ * The path after its version segment: `/chat/completions` for `/team-a/v1/chat/completions`, and for
+ * `/openai/deployments/gpt/chat/completions` of Azure's SDKs.
+ */
 export function pathAfterVersion(path: string): string {
   const models = path.lastIndexOf('/v1/models/')
   const version = models === -1 ? path.lastIndexOf('/v1/') : models
-  return version === -1 ? path : path.slice(version + 3)
+  if (version !== -1) return path.slice(version + 3)
+  return deploymentIn(path)?.rest ?? path
+}
+
+const deploymentPrefix = '/openai/deployments/'
+
+/** Model and call of a path of Azure OpenAI; undefined for other paths. */
+export function deploymentIn(path: string): { model: string; rest: string } | undefined {
+  const prefix = path.lastIndexOf(deploymentPrefix)
+  if (prefix === -1) return undefined
+  const start = prefix + deploymentPrefix.length
+  const end = path.indexOf('/', start)
+  return end > start ? { model: decodePercent(path.slice(start, end)), rest: path.slice(end) } : undefined
 }
 
 /**

@@ -31,16 +31,22 @@ export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | und
       call.bytes = bytes
       if (message.keepsReplaced) message.replaced = json
     },
-    guardrailsOfModels() {
-      const candidates = call.attempt === undefined ? call.candidates : [call.attempt.candidate]
-      const found = new Set<object>()
-      for (const { target } of candidates) if (target.guardrails !== undefined) found.add(target.guardrails)
-      return [...found]
-    },
+    guardrailsOfModels: () => configuredOf(call, 'guardrails'),
     keepsReplaced: false,
     replaced: undefined,
     readsAnswer: false,
     answer: undefined,
   }
   return message
+}
+
+/** A policy of the candidate models, as configured; after a response, of its model. */
+export function configuredOf(call: Call, policy: 'guardrails' | 'authorization'): readonly object[] {
+  const candidates = call.attempt === undefined ? call.candidates : [call.attempt.candidate]
+  const found = new Set<object>()
+  for (const { target } of candidates) {
+    const configured = target[policy]
+    if (configured !== undefined) found.add(configured)
+  }
+  return [...found]
 }

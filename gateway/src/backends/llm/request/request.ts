@@ -12,10 +12,11 @@ import type { Exchange, LlmState, ModelAccess } from '../../../pipeline/exchange
 import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { type RequestBodyLimits, readRequestBody } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
+import type { Candidate } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
 import { createCall } from './call.ts'
-import { type Endpoint, type Endpoints, operations } from './endpoints.ts'
-import { llmMessageOf } from './llm-message.ts'
+import { deploymentIn, type Endpoint, type Endpoints, operations } from './endpoints.ts'
+import { configuredOf, llmMessageOf } from './llm-message.ts'
 
 export type RequestRules = RequestBodyLimits & {
   models: Pick<Models, 'resolve' | 'needsName'>
@@ -23,6 +24,8 @@ export type RequestRules = RequestBodyLimits & {
   jsonLimits: JsonLimits
   estimate: LlmState['estimate']
   workQueue: WorkQueue
+  /** Paths of unknown calls are forwarded, to any model. */
+  passesUnknown: boolean
 }
 
 /** Body of model list requests, which is neither read nor forwarded. */
@@ -41,7 +44,7 @@ export function readRequest(
   exchange: Exchange,
   rules: RequestRules,
 ): Promise<Reply | undefined> | Reply | undefined {
-  const { method } = exchange.facts.request
+  const method = exchange.forwarding?.method ?? exchange.facts.request.method
   const path = requestPath(exchange)
   const match = rules.endpoints.match(path)
   if (match.kind !== 'unknown')
@@ -49,6 +52,7 @@ export function readRequest(
       operation: operations[match.kind === 'endpoint' ? match.endpoint : match.kind],
       estimate: rules.estimate,
       message: undefined,
+      rulesOfModels,
       call: undefined,
     }
   switch (match.kind) {
@@ -63,12 +67,20 @@ export function readRequest(
         return methodNotAllowed(exchange, [...passthroughMethods].join(', '))
       return readPassthrough(exchange, rules)
     case 'unknown':
-      return refuse(exchange, {
-        status: 404,
-        code: 'not_found',
-        message: `no LLM endpoint at ${path}`,
-      })
+      return refuse(exchange, unknownEndpoint(path))
   }
+}
+
+function unknownEndpoint(path: string): Refusal {
+  return { status: 404, code: 'not_found', message: `no LLM endpoint at ${path}` }
+}
+
+/** The mode of a call whose candidates all have `passthrough`; else requests are read as usual. */
+function passthroughOf(candidates: readonly Candidate[]): 'detect' | 'opaque' | undefined {
+  const [first, ...others] = candidates
+  const mode = first?.target.passthrough
+  if (mode === undefined || others.some(({ target }) => target.passthrough === undefined)) return undefined
+  return others.some(({ target }) => target.passthrough === 'detect') ? 'detect' : mode
 }
 
 async function readCall(
@@ -87,7 +99,7 @@ async function readCall(
   const read = validateJson(reading instanceof Promise ? await reading : reading, findAmbiguousLlmName)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { json } = read
-  const model = requestedModel(json.value, rules)
+  const model = requestedModel(json.value, rules) ?? modelInPath(exchange, json.value)
   if (model === undefined) return refuse(exchange, missingModel)
   const issue =
     streamIssue(endpoint, json.value) ??
@@ -100,6 +112,11 @@ async function readCall(
 function requestedModel({ model }: JsonObject, { models }: RequestRules): string | undefined {
   if (typeof model === 'string' && model !== '') return model
   return model === undefined && !models.needsName ? unnamedModel : undefined
+}
+
+/** The model of a request whose body has none, in a path of Azure's SDKs. */
+function modelInPath(exchange: Exchange, { model }: JsonObject): string | undefined {
+  return model === undefined ? deploymentIn(requestPath(exchange))?.model : undefined
 }
 
 /** Reads a passthrough request. It goes to the model named in its body, else to the model `*`. */
@@ -140,7 +157,7 @@ type ParsedCall = {
 function acceptCall(
   exchange: Exchange,
   { endpoint, bytes, json, model }: ParsedCall,
-  { models, workQueue }: RequestRules,
+  { models, workQueue, passesUnknown }: RequestRules,
 ): Reply | undefined {
   const { facts } = exchange
   facts.llm = {
@@ -165,10 +182,22 @@ function acceptCall(
   if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)
   const options = json?.value['stream_options']
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
-  const call = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
+  const { candidates } = resolution
+  const mode = passthroughOf(candidates)
+  if (endpoint === 'passthrough' && mode === undefined && !passesUnknown)
+    return refuse(exchange, unknownEndpoint(requestPath(exchange)))
+  const call = createCall({
+    endpoint: mode === 'opaque' ? 'passthrough' : endpoint,
+    pathEndpoint: endpoint,
+    bytes,
+    json,
+    candidates,
+    hideUsage: hideUsage && mode === undefined,
+    unchanged: mode !== undefined,
+  })
   if (exchange.llm) {
     exchange.llm.call = call
-    exchange.llm.message = llmMessageOf(call, workQueue)
+    exchange.llm.message = mode === undefined ? llmMessageOf(call, workQueue) : undefined
   }
   return undefined
 }
@@ -299,4 +328,8 @@ const modelNotAllowed: Refusal = {
   code: 'model_not_allowed',
   message: 'Model is not allowed for this API key',
   param: 'model',
+}
+
+function rulesOfModels({ llm }: Exchange): readonly object[] {
+  return llm?.call === undefined ? [] : configuredOf(llm.call, 'authorization')
 }

@@ -1,9 +1,15 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
+import type { Endpoint } from '../request/endpoints.ts'
 
 /** A request in the upstream's format, or the field of the client's request without a counterpart (a 400). */
 export type TranslatedRequest =
-  | { kind: 'body'; body: JsonObject }
+  | {
+      kind: 'body'
+      body: JsonObject
+      /** Settings that the response repeats. */
+      settings?: JsonObject
+    }
   | { kind: 'unsupported'; param: string; message: string }
 
 /** Properties of the request for the translation of its response. */
@@ -14,6 +20,8 @@ export type TranslationContext = {
   now(): number
   /** A chat client receives the usage chunk. */
   includeUsage: boolean
+  /** Settings of the translated request that the response repeats. */
+  settings?: JsonObject | undefined
 }
 
 /**
@@ -37,6 +45,8 @@ export type StreamTranslator = {
 
 /** One direction of translation between a client's API and a different API of the upstream. */
 export type Translation = {
+  /** The upstream's API. */
+  readonly upstream: Endpoint
   request(body: JsonObject): TranslatedRequest
   /** Throws `GatewayError('upstream_invalid')` if the body is not a response of the upstream's API. */
   reply(body: JsonObject, context: TranslationContext): JsonObject

@@ -1,0 +1,31 @@
+import type { Target } from '../models/target.ts'
+import { type ProviderCall, type ProviderPath, pathsOf } from '../providers/provider.ts'
+import { canonicalPath, pathAfterVersion } from '../request/endpoints.ts'
+
+/** The path at the upstream of a path of the provider. */
+export function pathAt({ fixedPath, basePath }: Target, path: ProviderPath): string {
+  return fixedPath ?? (typeof path === 'string' ? basePath + path : path.absolute)
+}
+
+/**
+ * The upstream path of an unknown call. Undefined for one of a known call, whose model, usage and texts would
+ * then be unread, and for one that names another model.
+ */
+export function unreadPath(path: string, target: Target, call: ProviderCall): string | undefined {
+  const upstream = passthroughPath(path, target)
+  const { provider, preservesPath } = target
+  if (preservesPath) return upstream
+  const plain = canonicalPath(upstream)
+  const calls = Object.values(pathsOf(provider, call)).map((known) => pathAt(target, known))
+  const isKnown = calls.some((known) => canonicalPath(known) === plain)
+  return isKnown || provider.namesOtherModel?.(plain, call.model) ? undefined : upstream
+}
+
+/**
+ * The upstream path of a passthrough call: the client's path, or its part after the version below the base
+ * address.
+ */
+export function passthroughPath(path: string, { provider, basePath, preservesPath }: Target): string {
+  if (preservesPath) return path
+  return basePath + (provider.passthroughPrefix ?? '') + pathAfterVersion(path)
+}

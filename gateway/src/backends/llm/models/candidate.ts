@@ -1,0 +1,33 @@
+import type { Facts } from '../../../pipeline/exchange.ts'
+import type { Target } from './target.ts'
+
+/** One option to serve a request: the target, and the model name to request. */
+export type Candidate = { readonly target: Target; readonly model: string }
+
+/** Replaces aliases in the name of a model. */
+export type Rename = (model: string) => string
+
+/**
+ * The candidate of a target with its computed fields. A computed model takes precedence over that of the
+ * target, and aliases apply to computed and to requested names.
+ */
+export function candidateOf(
+  target: Target,
+  requested: string,
+  facts: Facts,
+  rename: Rename = unchanged,
+): Candidate {
+  const { upstreamModel, transform } = target
+  const model = upstreamModel ?? rename(requested)
+  if (transform === undefined) return { target, model }
+  const fields = transform(facts, upstreamModel ?? requested)
+  const overrides = new Map([...target.overrides, ...fields.set])
+  return {
+    target: { ...target, overrides, removed: fields.removed },
+    model: fields.model === undefined ? model : rename(fields.model),
+  }
+}
+
+function unchanged(model: string): string {
+  return model
+}

@@ -1,0 +1,66 @@
+import { messageOf } from '../../../lib/thrown.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { SecretSource } from '../../../schema/dsl.ts'
+import { type BackendAuthConfig, keyOf, placeOf } from '../../../upstream/credentials/config.ts'
+import { isCredential } from '../../../upstream/credentials/credential.ts'
+import { type Authorize, compileAuthorize } from '../../../upstream/credentials/credentials.ts'
+
+/** Authentication of the gateway to a provider. */
+export type ProviderAuth = {
+  /** Undefined to forward the client's credential. */
+  readonly credential: string | undefined
+  /** The credential accepted by authentication is forwarded. */
+  readonly forwardsCredential: boolean
+  /** Adds a credential at a configured location in place of the provider's default. */
+  readonly authorize: Authorize | undefined
+  /** The configured key at either location, which errors of the provider must not show. */
+  readonly configuredKey: string | undefined
+}
+
+/**
+ * Compiles the authentication to a provider. Without a configured location, the provider determines the
+ * location of a key. `at` is the configuration key for errors; the source of `node`, a configuration object,
+ * determines the egress policy of token requests. Throws for unreadable credential files.
+ */
+export function compileProviderAuth(
+  auth: BackendAuthConfig | undefined,
+  { at, node }: { at: string; node: object },
+  context: CompileContext,
+): ProviderAuth {
+  const isPlain = auth !== undefined && usesDefaultPlace(auth)
+  const key = auth && readSecret(keyOf(auth), at, context)
+  return {
+    configuredKey: key,
+    credential: isPlain ? key : undefined,
+    forwardsCredential: isPlain && auth.passthrough !== undefined,
+    authorize: isPlain ? undefined : compileAuthorize(auth, context, node),
+  }
+}
+
+/** Whether the provider determines the location of the credential. */
+function usesDefaultPlace(auth: BackendAuthConfig): boolean {
+  return (keyOf(auth) ?? auth.passthrough) !== undefined && placeOf(auth) === undefined
+}
+
+/** The credential, read from its file if configured as one. */
+function readSecret(
+  source: SecretSource | undefined,
+  at: string,
+  { readFile }: CompileContext,
+): string | undefined {
+  if (source === undefined || typeof source === 'string') return source
+  const place = `${at}: ${source.file}`
+  const credential = readCredentialFile(() => readFile(source.file), place).trim()
+  if (!isCredential(credential))
+    throw new Error(`${place} does not contain a credential: printable ASCII on one line`)
+  return credential
+}
+
+function readCredentialFile(read: () => string, place: string): string {
+  try {
+    return read()
+  } catch (cause) {
+    const reason = messageOf(cause)
+    throw new Error(`${place} cannot be read: ${reason}`, { cause })
+  }
+}

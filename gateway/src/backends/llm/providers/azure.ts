@@ -1,0 +1,151 @@
+import { enumeration, type Infer, name, object, optional, type Schema, string } from '../../../schema/dsl.ts'
+import { decoded, queryParts } from '../../../upstream/credentials/credential-location.ts'
+import { renamesMaxTokens } from './openai.ts'
+import { openAiPaths } from './openai-compatible.ts'
+import { pathSegment } from './path-segment.ts'
+import type { Provider, ProviderKind, ProviderPaths } from './provider.ts'
+
+/** `azure` of a provider. */
+const fields = {
+  resourceName: name({ doc: 'Name of the Azure resource, the first label of its host.', example: 'contoso' }),
+  resourceType: enumeration(['openAI', 'foundry', 'aiServices'], {
+    doc: '`openAI`: Azure OpenAI at `<resourceName>.openai.azure.com`. `foundry`: project of Azure AI Foundry at `<resourceName>.services.ai.azure.com`, Claude models included. `aiServices` is another name of `foundry`.',
+  }),
+  apiVersion: optional(
+    string({
+      doc: 'API version of Azure OpenAI: `v1`, `preview`, or a date, whose paths contain the model as deployment.',
+      default: 'v1',
+      example: '2024-10-21',
+    }),
+  ),
+  projectName: optional(name({ doc: 'Project of Azure AI Foundry.', default: 'the name of the resource' })),
+} satisfies Record<string, Schema>
+
+const settingsSchema = object(fields, { doc: 'Resource of Azure.' })
+
+type AzureSettings = Infer<typeof settingsSchema>
+
+/** The settings as keys of `llm.models[].params`. */
+export const azureParams = {
+  azureResourceName: optional(fields.resourceName),
+  azureResourceType: optional(fields.resourceType),
+  azureApiVersion: fields.apiVersion,
+  azureProjectName: fields.projectName,
+} satisfies Record<string, Schema>
+
+/** Azure OpenAI and Azure AI Foundry. https://learn.microsoft.com/azure/ai-foundry/openai/reference */
+export const azureKind: ProviderKind = {
+  name: 'azure',
+  fields,
+  params: {
+    resourceName: 'azureResourceName',
+    resourceType: 'azureResourceType',
+    apiVersion: 'azureApiVersion',
+    projectName: 'azureProjectName',
+  },
+  required: ['resourceName', 'resourceType'],
+  check({ resourceName, resourceType, apiVersion, projectName }: AzureSettings, report) {
+    if (!/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i.test(resourceName))
+      report('resourceName', 'must be letters, digits and hyphens: the first label of the host')
+    if (apiVersion !== undefined && !/^(?:v1|preview|\d{4}-\d{2}-\d{2}(?:-preview)?)$/.test(apiVersion))
+      report('apiVersion', 'must be v1, preview or a date such as 2024-10-21')
+    if (projectName !== undefined && !/^[a-z0-9][a-z0-9._-]*$/i.test(projectName))
+      report('projectName', 'must be letters, digits, hyphens, underscores and dots')
+    if (resourceType === 'openAI') {
+      if (projectName !== undefined) report('projectName', 'is only valid with resourceType foundry')
+    } else if (apiVersion !== undefined && apiVersion !== 'v1') {
+      report('apiVersion', 'must be v1 with resourceType foundry')
+    }
+  },
+  configure: (settings: AzureSettings) =>
+    settings.resourceType === 'openAI' ? azureOpenAi(settings) : azureFoundry(settings),
+}
+
+const shared = {
+  name: 'azure',
+  ambientAuth: { azure: { implicit: {} } },
+  authorize({ headers }, credential) {
+    // Tokens of Entra are JWTs, which begin with an encoded brace and quote; keys have a separate header.
+    if (credential.startsWith('eyJ')) headers['authorization'] = `Bearer ${credential}`
+    else headers['api-key'] = credential
+  },
+} satisfies Partial<Provider>
+
+function azureOpenAi({ resourceName, apiVersion = 'v1' }: AzureSettings): Provider {
+  const address = `https://${resourceName}.openai.azure.com`
+  if (apiVersion === 'v1' || apiVersion === 'preview') {
+    return {
+      ...shared,
+      address,
+      paths: pathsBelow('/openai/v1'),
+      passthroughPrefix: '/openai/v1',
+      editQuery: withVersion(apiVersion === 'v1' ? undefined : apiVersion),
+      renamesMaxTokens,
+    }
+  }
+  return {
+    ...shared,
+    address,
+    paths: {},
+    pathsFor({ model }) {
+      const deployment = pathSegment(model)
+      if (deployment === undefined) return {}
+      return { ...pathsBelow(`/openai/deployments/${deployment}`), responses: '/openai/responses' }
+    },
+    passthroughPrefix: '/openai',
+    namesOtherModel(path, model) {
+      const start = path.indexOf(deployments)
+      return start !== -1 && !path.slice(start + deployments.length).startsWith(`${model.toLowerCase()}/`)
+    },
+    editQuery: withVersion(apiVersion),
+    renamesMaxTokens: (model) => apiVersion >= firstWithNewLimit && renamesMaxTokens(model),
+  }
+}
+
+const deployments = '/deployments/'
+
+/** First API version that accepts `max_completion_tokens`. */
+const firstWithNewLimit = '2024-09-01-preview'
+
+/** Claude models are only available through the API of Anthropic. */
+const claudePaths: ProviderPaths = {
+  messages: '/anthropic/v1/messages',
+  count_tokens: '/anthropic/v1/messages/count_tokens',
+}
+
+function azureFoundry({ resourceName, projectName = resourceName }: AzureSettings): Provider {
+  const prefix = `/api/projects/${projectName}/openai/v1`
+  const paths = pathsBelow(prefix)
+  return {
+    ...shared,
+    address: `https://${resourceName}.services.ai.azure.com`,
+    paths,
+    pathsFor: ({ model }) => (model.toLowerCase().startsWith('claude') ? claudePaths : paths),
+    passthroughPrefix: prefix,
+    editQuery: withVersion(undefined),
+    // Required by the API of Anthropic, and without effect on the other.
+    defaultHeaders: { 'anthropic-version': '2023-06-01' },
+    renamesMaxTokens,
+  }
+}
+
+function pathsBelow(prefix: string): ProviderPaths {
+  return Object.fromEntries(Object.entries(openAiPaths).map(([call, path]) => [call, prefix + path]))
+}
+
+/** Services decode names of parameters, and ignore their case. */
+function isVersion(name: string): boolean {
+  return decoded(name).toLowerCase() === 'api-version'
+}
+
+/** Replaces the version of the client, whose SDK may send one. */
+function withVersion(version: string | undefined): (query: string) => string {
+  const own = version === undefined ? [] : [`api-version=${version}`]
+  const ofOnly = own.length === 0 ? '' : `?${own[0]}`
+  return (query) => {
+    if (query.length < 2) return ofOnly
+    const others = queryParts(query).flatMap(({ name, text }) => (isVersion(name) ? [] : [text]))
+    const parts = [...own, ...others]
+    return parts.length === 0 ? '' : `?${parts.join('&')}`
+  }
+}

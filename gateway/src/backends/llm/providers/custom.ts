@@ -1,0 +1,90 @@
+import {
+  enumeration,
+  type Infer,
+  list,
+  name,
+  object,
+  optional,
+  type Schema,
+  string,
+} from '../../../schema/dsl.ts'
+import type { Endpoint } from '../request/endpoints.ts'
+import { openAiCompatible, openAiPaths } from './openai-compatible.ts'
+import { bearer, type Provider, type ProviderKind, type ProviderPath } from './provider.ts'
+
+/** Calls by the names of formats. */
+const endpoints = {
+  completions: 'chat',
+  messages: 'messages',
+  responses: 'responses',
+  embeddings: 'embeddings',
+  anthropicTokenCount: 'count_tokens',
+} satisfies Record<string, Endpoint>
+
+const defaultPaths: Readonly<Record<Endpoint, string>> = {
+  ...openAiPaths,
+  messages: '/messages',
+  count_tokens: '/messages/count_tokens',
+}
+
+const format = object(
+  {
+    type: enumeration(['completions', 'messages', 'responses', 'embeddings', 'anthropicTokenCount'], {
+      doc: 'API of the call: chat completions, messages, responses, embeddings or token counting.',
+    }),
+    path: optional(
+      string({
+        doc: 'Path of the call from the root of the host.',
+        example: '/anthropic/v1/messages',
+        default: "the API's path below the base address",
+      }),
+    ),
+  },
+  { doc: 'A supported API.' },
+)
+
+/** `custom` of a provider. */
+export const customFields = {
+  formats: optional(
+    list(
+      format,
+      {
+        doc: 'APIs of the server. Requests of another API are translated to one of them.',
+        default: 'all calls of OpenAI’s API',
+      },
+      { min: 1, max: 16 },
+    ),
+  ),
+  providerOverride: optional(
+    name({ doc: 'Name of the provider in metrics, logs and the model catalog.', default: 'custom' }),
+  ),
+} satisfies Record<string, Schema>
+
+const settingsSchema = object(customFields, { doc: 'A server with known APIs.' })
+
+export type CustomSettings = Infer<typeof settingsSchema>
+
+/** A server with APIs that the configuration lists. */
+export const customKind: ProviderKind = {
+  name: 'custom',
+  fields: customFields,
+  check({ formats = [] }: CustomSettings, report) {
+    const seen = new Set<string>()
+    for (const [index, { type, path }] of formats.entries()) {
+      const field = `formats[${index}]`
+      if (seen.has(type)) report('formats', `${field}: duplicate type "${type}"`)
+      seen.add(type)
+      if (path === undefined) continue
+      if (!/^\/[\x21-\x7e]*$/.test(path) || /[?#]/.test(path))
+        report('formats', `${field}.path must start with a slash, without spaces, query and fragment`)
+    }
+  },
+  configure({ formats, providerOverride = 'custom' }: CustomSettings): Provider {
+    if (formats === undefined) return openAiCompatible({ name: providerOverride, address: undefined })
+    const paths = formats.map(({ type, path }): [Endpoint, ProviderPath] => {
+      const endpoint = endpoints[type]
+      return [endpoint, path === undefined ? defaultPaths[endpoint] : { absolute: path }]
+    })
+    return { name: providerOverride, address: undefined, paths: Object.fromEntries(paths), authorize: bearer }
+  },
+}

@@ -1,0 +1,77 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import type { PromptsConfig } from './config.ts'
+import type { RewriteObject } from './rewrite-object.ts'
+
+/** Compiles `prompts`; undefined without messages. */
+export function compilePrompts(config: PromptsConfig | undefined): RewriteObject | undefined {
+  const { prepend = [], append = [] } = config ?? {}
+  if (prepend.length + append.length === 0) return undefined
+  const all = { before: prepend, after: append }
+  const system = { before: prepend.filter(isSystem), after: append.filter(isSystem) }
+  const chat = { before: prepend.filter(isChat), after: append.filter(isChat) }
+  return (object, endpoint) => {
+    switch (endpoint) {
+      case 'chat':
+        return withMessages(object, all)
+      case 'messages':
+      case 'count_tokens':
+        return withMessages(withSystem(object, system), chat)
+      case 'responses':
+        return withInput(object, all)
+      default:
+        return object
+    }
+  }
+}
+
+type Prompt = NonNullable<PromptsConfig['prepend']>[number]
+type Prompts = { readonly before: readonly Prompt[]; readonly after: readonly Prompt[] }
+
+function isSystem({ role }: Prompt): boolean {
+  return role === 'system'
+}
+
+function isChat(prompt: Prompt): boolean {
+  return !isSystem(prompt)
+}
+
+/** A body without messages is refused by the provider. */
+function withMessages(object: JsonObject, { before, after }: Prompts): JsonObject {
+  const { messages } = object
+  if (!Array.isArray(messages) || before.length + after.length === 0) return object
+  return { ...object, messages: [...before.map(messageOf), ...messages, ...after.map(messageOf)] }
+}
+
+function withSystem(object: JsonObject, { before, after }: Prompts): JsonObject {
+  if (before.length + after.length === 0) return object
+  return {
+    ...object,
+    system: [...before.map(textOf), ...textParts(object['system']), ...after.map(textOf)],
+  }
+}
+
+function withInput(object: JsonObject, { before, after }: Prompts): JsonObject {
+  const { input } = object
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+  if (items !== undefined && !Array.isArray(items)) return object
+  return { ...object, input: [...before.map(messageOf), ...(items ?? []), ...after.map(messageOf)] }
+}
+
+/** Parts of a text in one of its two forms. */
+export function textParts(text: JsonValue | undefined): readonly JsonValue[] {
+  if (typeof text === 'string') return text === '' ? [] : [{ type: 'text', text }]
+  return Array.isArray(text) ? text : []
+}
+
+function messageOf({ role, content }: Prompt): JsonObject {
+  return { role, content }
+}
+
+function textOf({ content }: Prompt): JsonObject {
+  return { type: 'text', text: content }
+}
+
+/** Whether a value is a part with a text. */
+export function isTextPart(part: JsonValue | undefined): part is JsonObject & { text: string } {
+  return isJsonObject(part) && typeof part['text'] === 'string'
+}

@@ -1,0 +1,195 @@
+import { GatewayError } from '../../../../lib/gateway-error.ts'
+import type { JsonObject, JsonValue } from '../../../../lib/json/json.ts'
+import { invalidResponse } from '../upstream-error.ts'
+import { callItem, type FunctionCall, messageItem, reasoningItem, textPart } from './reply.ts'
+
+/** Output items of a streamed response. Functions add the events of a fragment, and ignore empty ones. */
+export type Output = {
+  reasoning(fragment: string): void
+  /** `logprobs` are the probabilities of the tokens of the fragment. */
+  text(fragment: string, logprobs: readonly JsonValue[]): void
+  refusal(fragment: string): void
+  /** Continues the call with an index in the chunks, or begins it. */
+  call(index: JsonValue | undefined, fragment: FunctionCall): void
+  /** Ends all items, and returns them. */
+  close(): JsonObject[]
+}
+
+/** Maximum characters of a response, which its last event repeats. */
+const maxLength = 16 * 1024 * 1024
+/** Assumed characters of the probabilities of a token. */
+const logprobLength = 256
+
+type Part = { readonly kind: 'text' | 'refusal'; text: string; readonly logprobs: JsonValue[] }
+
+/** An item with the texts so far. */
+type Item =
+  | { kind: 'reasoning'; id: string; text: string }
+  | { kind: 'message'; id: string; parts: Part[] }
+  | { kind: 'call'; id: string; callId: string; name: string; args: string }
+
+/**
+ * Creates the items of a response. Reasoning and messages end when another item begins. Calls of tools end
+ * with the response, because their fragments may arrive interleaved.
+ */
+export function createOutput(suffix: string, add: (event: JsonObject) => void): Output {
+  const items: Item[] = []
+  const done: JsonObject[] = []
+  /** Positions in `items` by index in the chunks. */
+  const calls = new Map<JsonValue, number>()
+  let length = 0
+  let lastCall: JsonValue = 0
+
+  function count(fragment: string): void {
+    length += fragment.length
+    if (length > maxLength)
+      throw new GatewayError('upstream_too_large', `the response is longer than ${maxLength} characters`)
+  }
+
+  /** Ends the last item unless it is a call. */
+  function endLast(): void {
+    const at = items.length - 1
+    const last = items[at]
+    if (last === undefined || last.kind === 'call' || done[at] !== undefined) return
+    if (last.kind === 'message') endPart(last, at, add)
+    else endReasoning(last, at, add)
+    done[at] = endItem(last, at, add)
+  }
+
+  function begin<I extends Item>(item: I): { item: I; at: number } {
+    endLast()
+    const at = items.push(item) - 1
+    add({ type: 'response.output_item.added', output_index: at, item: openItem(item) })
+    return { item, at }
+  }
+
+  function addToMessage(kind: Part['kind'], fragment: string, logprobs: readonly JsonValue[]): void {
+    if (fragment === '') return
+    count(fragment)
+    const last = items.at(-1)
+    const isOpen = last?.kind === 'message'
+    const { item, at } = isOpen
+      ? { item: last, at: items.length - 1 }
+      : begin({ kind: 'message', id: `msg_${suffix}_${items.length}`, parts: [] })
+    let part = item.parts.at(-1)
+    if (part?.kind !== kind) {
+      endPart(item, at, add)
+      part = { kind, text: '', logprobs: [] }
+      item.parts.push(part)
+      add({ type: 'response.content_part.added', ...placeOfPart(item, at), part: partOf(part) })
+    }
+    part.text += fragment
+    part.logprobs.push(...logprobs)
+    length += logprobs.length * logprobLength
+    const place = placeOfPart(item, at)
+    if (kind === 'text')
+      add({ type: 'response.output_text.delta', ...place, delta: fragment, logprobs: [...logprobs] })
+    else add({ type: 'response.refusal.delta', ...place, delta: fragment })
+  }
+
+  function callAt(index: JsonValue | undefined, { callId, name }: FunctionCall): number {
+    lastCall = index ?? lastCall
+    const known = calls.get(lastCall)
+    const item = known === undefined ? undefined : items[known]
+    // Some servers send index 0 with different ids.
+    const isOther = item?.kind === 'call' && callId !== '' && name !== '' && callId !== item.callId
+    if (known !== undefined && !isOther) return known
+    if (name === '') throw invalidResponse('a tool call without a name')
+    const id = `fc_${suffix}_${items.length}`
+    const { at } = begin({
+      kind: 'call',
+      id,
+      callId: callId || `call_${suffix}_${items.length}`,
+      name,
+      args: '',
+    })
+    calls.set(lastCall, at)
+    return at
+  }
+
+  return {
+    reasoning(fragment) {
+      if (fragment === '') return
+      count(fragment)
+      const last = items.at(-1)
+      const isOpen = last?.kind === 'reasoning'
+      const item = isOpen
+        ? last
+        : begin({ kind: 'reasoning', id: `rs_${suffix}_${items.length}`, text: '' }).item
+      const place = { item_id: item.id, output_index: items.length - 1, content_index: 0 }
+      const part = { type: 'reasoning_text', text: '' }
+      if (!isOpen) add({ type: 'response.content_part.added', ...place, part })
+      item.text += fragment
+      add({ type: 'response.reasoning_text.delta', ...place, delta: fragment })
+    },
+    text: (fragment, logprobs) => addToMessage('text', fragment, logprobs),
+    refusal: (fragment) => addToMessage('refusal', fragment, []),
+    call(index, fragment) {
+      const at = callAt(index, fragment)
+      const item = items[at]
+      if (item?.kind !== 'call' || fragment.args === '') return
+      count(fragment.args)
+      item.args += fragment.args
+      const type = 'response.function_call_arguments.delta'
+      add({ type, item_id: item.id, output_index: at, delta: fragment.args })
+    },
+    close() {
+      endLast()
+      for (const [at, item] of items.entries()) {
+        if (item.kind !== 'call') continue
+        // Clients parse the arguments as JSON.
+        item.args ||= '{}'
+        const type = 'response.function_call_arguments.done'
+        add({ type, item_id: item.id, output_index: at, arguments: item.args })
+        done[at] = endItem(item, at, add)
+      }
+      return done
+    },
+  }
+}
+
+type Message = Extract<Item, { kind: 'message' }>
+type Add = (event: JsonObject) => void
+
+/** The place of the last part of a message. */
+function placeOfPart({ id, parts }: Message, at: number): JsonObject {
+  return { item_id: id, output_index: at, content_index: parts.length - 1 }
+}
+
+/** Ends the last part of a message, if any. */
+function endPart(message: Message, at: number, add: Add): void {
+  const part = message.parts.at(-1)
+  if (part === undefined) return
+  const place = placeOfPart(message, at)
+  const { kind, text, logprobs } = part
+  if (kind === 'text') add({ type: 'response.output_text.done', ...place, text, logprobs })
+  else add({ type: 'response.refusal.done', ...place, refusal: text })
+  add({ type: 'response.content_part.done', ...place, part: partOf(part) })
+}
+
+function endReasoning({ id, text }: { id: string; text: string }, at: number, add: Add): void {
+  const place = { item_id: id, output_index: at, content_index: 0 }
+  add({ type: 'response.reasoning_text.done', ...place, text })
+  add({ type: 'response.content_part.done', ...place, part: { type: 'reasoning_text', text } })
+}
+
+function endItem(item: Item, at: number, add: Add): JsonObject {
+  const complete = completeItem(item)
+  add({ type: 'response.output_item.done', output_index: at, item: complete })
+  return complete
+}
+
+function partOf({ kind, text, logprobs }: Part): JsonObject {
+  return kind === 'text' ? { ...textPart(text), logprobs: [...logprobs] } : { type: 'refusal', refusal: text }
+}
+
+function completeItem(item: Item): JsonObject {
+  if (item.kind === 'reasoning') return reasoningItem(item.id, item.text)
+  if (item.kind === 'message') return messageItem(item.id, item.parts.map(partOf))
+  return callItem(item.id, item)
+}
+
+function openItem(item: Item): JsonObject {
+  const content = item.kind === 'call' ? undefined : { content: [] }
+  return { ...completeItem(item), ...content, status: 'in_progress' }
+}

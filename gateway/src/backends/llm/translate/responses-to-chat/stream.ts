@@ -1,0 +1,117 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import type { SseEvent } from '../../../../net/http/sse.ts'
+import { parseExactObject } from '../exact-json.ts'
+import { contentText, reasoningOf, stringOf } from '../messages-to-chat/reply.ts'
+import type { StreamTranslator, TranslationContext } from '../translate.ts'
+import { invalidResponse, readStreamError, truncatedStream, type UpstreamError } from '../upstream-error.ts'
+import { createOutput, type Output } from './output.ts'
+import { idSuffix, responseEnd, responseHead, toResponsesUsage } from './reply.ts'
+
+/** Translates the chunks of a streamed chat completion to events of a response. */
+export function chunkStreamToResponse(context: TranslationContext): StreamTranslator {
+  let state: StreamTranslator['state'] = 'open'
+  let isClosed = false
+  let started: { head: JsonObject; output: Output } | undefined
+  let finishReason: string | undefined
+  let usage: JsonValue | undefined
+  const events = createEvents()
+
+  return {
+    get state() {
+      return state
+    },
+    event({ event, data }) {
+      if (state !== 'open') return []
+      if (data === '[DONE]') {
+        if (finishReason === undefined) throw invalidResponse('the stream ended before the answer did')
+        state = 'ended'
+        return []
+      }
+      const chunk = parseExactObject(data)
+      if (chunk === undefined) throw invalidResponse('an event of the stream is not a JSON object')
+      if (event === 'error' || (chunk.error !== undefined && chunk.error !== null)) {
+        state = 'failed'
+        return [events.failure(readStreamError(chunk))]
+      }
+      readChunk(chunk)
+      return events.take()
+    },
+    end() {
+      if (isClosed || state === 'failed') return []
+      isClosed = true
+      if (state !== 'ended' || started === undefined) return [events.failure(truncatedStream)]
+      const { head, output } = started
+      const end = responseEnd(finishReason, output.close())
+      const type = end.status === 'completed' ? 'response.completed' : 'response.incomplete'
+      events.add({ type, response: { ...head, ...end, usage: toResponsesUsage(usage) } })
+      return events.take()
+    },
+  }
+
+  function readChunk(chunk: JsonObject): void {
+    if (isJsonObject(chunk.usage)) usage = chunk.usage
+    const choice = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
+    // Azure begins with results of filters, in a chunk without id and choices.
+    if (choice === undefined) return
+    if (!isJsonObject(choice)) throw invalidResponse('a choice is not an object')
+    const { output } = start(chunk)
+    if (isJsonObject(choice.delta)) readDelta(choice.delta, choice.logprobs, output)
+    if (typeof choice.finish_reason === 'string') finishReason = choice.finish_reason
+  }
+
+  function start(chunk: JsonObject): { head: JsonObject; output: Output } {
+    if (started !== undefined) return started
+    const head = responseHead(chunk, context)
+    started = { head, output: createOutput(idSuffix(head), events.add) }
+    events.add({ type: 'response.created', response: head })
+    events.add({ type: 'response.in_progress', response: head })
+    return started
+  }
+}
+
+function readDelta(delta: JsonObject, logprobs: JsonValue | undefined, output: Output): void {
+  output.reasoning(reasoningOf(delta))
+  const ofText = isJsonObject(logprobs) && Array.isArray(logprobs.content) ? logprobs.content : []
+  output.text(contentText(delta.content), ofText)
+  output.refusal(stringOf(delta.refusal))
+  if (delta.tool_calls === undefined || delta.tool_calls === null) return
+  if (!Array.isArray(delta.tool_calls)) throw invalidResponse('tool_calls is not a list')
+  for (const call of delta.tool_calls) {
+    if (!isJsonObject(call)) throw invalidResponse('a tool call is not an object')
+    const made = isJsonObject(call.function) ? call.function : {}
+    output.call(call.index, {
+      callId: stringOf(call.id),
+      name: stringOf(made.name),
+      args: stringOf(made.arguments),
+    })
+  }
+}
+
+type Events = {
+  add(event: JsonObject): void
+  failure(error: UpstreamError): SseEvent
+  /** Returns and removes the added events. */
+  take(): SseEvent[]
+}
+
+/** Events with ascending sequence numbers. */
+function createEvents(): Events {
+  let sequence = 0
+  let pending: SseEvent[] = []
+  const toEvent = (event: JsonObject): SseEvent => {
+    const data = JSON.stringify({ ...event, sequence_number: sequence })
+    sequence += 1
+    return { event: String(event.type), data }
+  }
+  return {
+    add: (event) => {
+      pending.push(toEvent(event))
+    },
+    failure: ({ code, message }) => toEvent({ type: 'error', code, message, param: null }),
+    take() {
+      const taken = pending
+      pending = []
+      return taken
+    },
+  }
+}

@@ -1,0 +1,20 @@
+import type { Endpoint } from '../request/endpoints.ts'
+import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
+import { composeTranslations } from './compose.ts'
+import { messagesToChat } from './messages-to-chat/messages-to-chat.ts'
+import { responsesToChat } from './responses-to-chat/responses-to-chat.ts'
+import type { Translation } from './translate.ts'
+
+const none: readonly Translation[] = []
+
+/** Translations by the API of the client, best first. */
+const translations: Readonly<Partial<Record<Endpoint, readonly Translation[]>>> = {
+  chat: [chatToMessages],
+  messages: [messagesToChat],
+  responses: [responsesToChat, composeTranslations(responsesToChat, chatToMessages)],
+}
+
+/** The translations of a client's API, best first. */
+export function translationsFrom(endpoint: Endpoint): readonly Translation[] {
+  return translations[endpoint] ?? none
+}
