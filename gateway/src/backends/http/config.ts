@@ -1,6 +1,8 @@
+import { checkCel } from '../../cel/checked.ts'
 import { isToken } from '../../lib/http-token.ts'
 import {
   anyOfShapes,
+  cel,
   duration,
   exactlyOne,
   type Infer,
@@ -13,19 +15,32 @@ import {
   type Schema,
   string,
 } from '../../schema/dsl.ts'
+import type { Path } from '../../schema/path.ts'
 import type { ReportIssue } from '../../schema/report.ts'
-import { checkBackendHost, checkBackendPolicies } from '../../upstream/check.ts'
+import { checkBackendHost, checkBackendPolicies, checkSessionAffinity } from '../../upstream/check.ts'
 import {
   type BackendPolicies,
   backendHostSchema,
-  backendPolicyFields,
   findBackend,
   hasServers,
   type NamedBackend,
+  type RoutedPolicies,
 } from '../../upstream/config.ts'
 import { missingBackend } from '../../upstream/destination.ts'
+import {
+  checkDynamic,
+  type DynamicConfig,
+  dynamicSchema,
+  noDynamicTunnel,
+  requestTargetVariables,
+} from '../../upstream/dynamic.ts'
 
 const reference = name({ doc: 'Name of an entry of `backends`, as `/<name>`.', example: '/inventory' })
+
+const routeGroup = name({
+  doc: 'Name of an entry of `routeGroups`, whose routes receive the requests. A route with groups has no other backends.',
+  example: 'orders',
+})
 
 const error = object(
   {
@@ -40,15 +55,26 @@ const error = object(
 
 export type ErrorConfig = Infer<typeof error>
 
-/** Schema of `routes[].backends`; `mcp`, `ai` and `policies.ai` are schemas of those backends. */
-export function routeBackendsSchema<M, A, P>(kinds: { mcp: Schema<M>; ai: Schema<A>; llmPolicy: Schema<P> }) {
-  const policies = object(
-    { ...backendPolicyFields, ai: optional(kinds.llmPolicy) },
-    { doc: 'Policies of connections and requests to the backend.' },
-  )
+/**
+ * Schema of `routes[].backends`; `mcp` and `ai` are schemas of those backends, `policies` that of their
+ * policies.
+ */
+export function routeBackendsSchema<M, A, P extends BackendPolicies>(kinds: {
+  mcp: Schema<M>
+  ai: Schema<A>
+  policies: Schema<P>
+}) {
   return list(
     exactlyOne(
-      { host: backendHostSchema, backend: reference, mcp: kinds.mcp, ai: kinds.ai, error },
+      {
+        host: backendHostSchema,
+        backend: reference,
+        mcp: kinds.mcp,
+        ai: kinds.ai,
+        dynamic: dynamicSchema,
+        error,
+        routeGroup,
+      },
       {
         weight: optional(
           integer(
@@ -59,7 +85,7 @@ export function routeBackendsSchema<M, A, P>(kinds: { mcp: Schema<M>; ai: Schema
             { min: 0, max: 1_000_000 },
           ),
         ),
-        policies: optional(policies),
+        policies: optional(kinds.policies),
       },
       { doc: 'A destination of requests of the route.' },
     ),
@@ -73,9 +99,11 @@ export type RouteBackend = {
   readonly backend?: string | undefined
   readonly mcp?: unknown
   readonly ai?: unknown
+  readonly dynamic?: DynamicConfig | undefined
   readonly error?: ErrorConfig | undefined
+  readonly routeGroup?: string | undefined
   readonly weight?: number | undefined
-  readonly policies?: BackendPolicies | undefined
+  readonly policies?: RoutedPolicies | undefined
 }
 
 /** Fields of `timeout`. */
@@ -90,6 +118,14 @@ export const timeoutFields = {
 }
 
 const timeout = object(timeoutFields, { doc: 'Time limits of requests.' })
+
+const requestVariables = ['now', 'request', 'source', 'destination', 'jwt', 'basicAuth', 'apiKey', 'metadata']
+
+/** CEL variables of the expressions of `retry`. */
+export const retryVariables = {
+  precondition: new Set(requestVariables),
+  condition: new Set([...requestVariables, 'response']),
+}
 
 const retry = object(
   {
@@ -112,6 +148,24 @@ const retry = object(
         default: ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'],
         advanced: true,
       }),
+    ),
+    precondition: optional(
+      cel(
+        {
+          doc: 'Permits retries if true for the request; its body is then kept for repetition. A failed evaluation permits none.',
+          example: 'request.method == "GET"',
+        },
+        [...retryVariables.precondition],
+      ),
+    ),
+    condition: optional(
+      cel(
+        {
+          doc: 'Responses for which it is true count as failures, beside those in `codes`. It reads the head of the response.',
+          example: 'response.headers["x-retry"] == "true"',
+        },
+        [...retryVariables.condition],
+      ),
     ),
   },
   {
@@ -173,6 +227,24 @@ export function checkRouteBackends(
     if (entry.backend !== undefined && findBackend(entry.backend, named) === undefined) {
       report([index, 'backend'], missingBackend(entry.backend, undefined))
     }
+    if (entry.dynamic !== undefined) {
+      const under = (path: Path, message: string) => report([index, 'dynamic', ...path], message)
+      checkDynamic(entry.dynamic, requestTargetVariables, under)
+      if (entry.policies?.backendTunnel !== undefined)
+        report([index, 'policies', 'backendTunnel'], noDynamicTunnel)
+      if (entry.policies?.health !== undefined)
+        report(
+          [index, 'policies', 'health'],
+          'is not supported on dynamic backends, which have any number of hosts',
+        )
+    }
+    const affinity = entry.policies?.sessionAffinity
+    if (affinity !== undefined)
+      checkSessionAffinity(
+        affinity,
+        { endpoints: entry.backend === undefined ? undefined : findBackend(entry.backend, named)?.endpoints },
+        (path, message) => report([index, 'policies', 'sessionAffinity', ...path], message),
+      )
     if (entry.policies) {
       checkBackendPolicies(entry.policies, (path, message) => report([index, 'policies', ...path], message))
     }
@@ -188,6 +260,11 @@ export function checkForwardingPolicies(
   retry?.methods?.forEach((method, index) => {
     if (!isToken(method)) report(['retry', 'methods', index], `not a method: "${method}"`)
   })
+  for (const field of ['precondition', 'condition'] as const) {
+    const source = retry?.[field]
+    if (source !== undefined)
+      checkCel(source, retryVariables[field], (message) => report(['retry', field], message))
+  }
   mirrorsOf(requestMirror).forEach(({ backend: { host, backend } }, index) => {
     const item = Array.isArray(requestMirror) ? [index] : []
     const path = ['requestMirror', ...item, 'backend']

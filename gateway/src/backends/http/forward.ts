@@ -3,6 +3,9 @@ import { isSource } from '../../net/http/body.ts'
 import { createHeaderFilter, type Headers } from '../../net/http/headers.ts'
 import type { OutgoingRequest, Reply, Send } from '../../net/http-client/send.ts'
 import { type Exchange, sentPath } from '../../pipeline/exchange.ts'
+import { hasClientLength } from '../../pipeline/request-edits.ts'
+import { sendTraced } from '../../pipeline/tracing/trace.ts'
+import { callerOf } from '../../upstream/credentials/caller.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { writeForwarded } from '../../upstream/forwarded.ts'
 import { isWithheldHeader } from '../../upstream/withheld-headers.ts'
@@ -34,16 +37,19 @@ export function forward(
   { body, timeoutMs, retries }: Attempt,
   send: Send,
 ): Promise<Reply> {
-  const { health } = destination
+  const { authorize, health } = destination
   const upload = health && typeof body === 'object' && isSource(body) ? observeBody(body) : undefined
   const request = requestTo(destination, exchange, upload?.body ?? body)
   if (timeoutMs !== undefined) request.firstByteTimeoutMs = timeoutMs
   if (retries > 0) request.headers['x-retry-attempt'] = String(retries)
-  if (!health) return send(request).then((reply) => replyToClient(reply, destination))
-  return send(request).then(
+  const { trace } = exchange
+  const authorizing = authorize?.apply(request, callerOf(exchange))
+  const start = () => (trace === undefined ? send(request) : sendTraced(trace, request, send))
+  const sent = authorizing === undefined ? start() : authorizing.then(start)
+  if (!health) return sent.then((reply) => replyToClient(reply, destination))
+  return sent.then(
     (reply) => {
-      if (reply.status >= 500) health.failed()
-      else health.succeeded()
+      health.responded(reply, exchange.facts)
       return replyToClient(reply, destination)
     },
     (error: unknown) => {
@@ -62,7 +68,7 @@ function isDestinationFailure(error: unknown, upload: ObservedBody | undefined):
   return error.code !== 'upstream_timeout' || upload?.waitsForClient() !== true
 }
 
-/** Builds the request to the destination. */
+/** Builds the request to the destination, without the credential of the destination. */
 export function requestTo(
   destination: Destination,
   exchange: Exchange,
@@ -74,7 +80,7 @@ export function requestTo(
   const request: OutgoingRequest = {
     origin: destination.origin,
     path: pathOf(exchange),
-    method: received.method,
+    method: forwarding?.method ?? received.method,
     headers: headersFor(destination, exchange, body),
     body,
     cancellation: exchange.cancellation,
@@ -90,12 +96,12 @@ export function requestTo(
 }
 
 function pathOf({ facts: { request }, forwarding }: Exchange): string {
-  if (forwarding?.path !== undefined) return forwarding.path + request.query
+  if (forwarding?.path !== undefined) return forwarding.path + (forwarding.query ?? request.query)
   return sentPath(request) + request.query
 }
 
 function headersFor(
-  { editRequestHeaders, authorize }: Destination,
+  { editRequestHeaders }: Destination,
   exchange: Exchange,
   body: OutgoingRequest['body'],
 ): Headers {
@@ -108,9 +114,8 @@ function headersFor(
   writeForwarded(headers, exchange)
   if (exchange.forwarding) for (const edit of exchange.forwarding.headerEdits) edit(headers)
   editRequestHeaders?.(headers)
-  authorize?.(headers, exchange.auth.credential)
   if (typeof body === 'object' && !(body instanceof Uint8Array)) {
-    const length = declaredLength(client)
+    const length = hasClientLength(exchange.forwarding) ? declaredLength(client) : undefined
     if (length !== undefined) headers['content-length'] = String(length)
   }
   return headers

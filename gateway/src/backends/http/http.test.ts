@@ -348,6 +348,44 @@ describe('a retry', () => {
     expect(sent).toHaveLength(3)
   })
 
+  it('is made for responses that meet the condition', async () => {
+    const condition = 'response.headers["x-state"] == "busy" && request.method == "GET"'
+    const { sent, ask } = backend([{ host: 'a.test:1' }], {
+      policies: { retry: { ...retry, condition } },
+      send: async () => (sent.length === 1 ? { ...ok(), headers: { 'x-state': 'busy' } } : ok()),
+    })
+    expect(await ask({ method: 'GET' })).toMatchObject({ status: 200 })
+    expect(sent).toHaveLength(2)
+  })
+
+  it.each([
+    ['request.path == "/a"', 3],
+    ['request.path == "/b"', 1],
+    ['request.headers["missing"] == ""', 1],
+  ])('with the precondition %s leads to %i calls', async (precondition, calls) => {
+    const { sent, ask } = backend([{ host: 'a.test:1' }], {
+      policies: { retry: { ...retry, precondition } },
+      send: async () => status(503),
+    })
+    await ask({ method: 'GET', path: '/a' })
+    expect(sent).toHaveLength(calls)
+  })
+
+  it('has no response of an earlier attempt', async () => {
+    const seen: unknown[] = []
+    const exchange = exchangeFor({ method: 'GET' })
+    const { run } = backend([{ host: 'a.test:1' }], {
+      policies: { retry },
+      send: async () => {
+        seen.push(exchange.facts.response)
+        exchange.facts.response = { code: 503, headers: {}, body: Buffer.from('earlier') }
+        return status(503)
+      },
+    })
+    await run(exchange)
+    expect(seen).toEqual([undefined, undefined, undefined])
+  })
+
   it('is not made for successful responses', async () => {
     const { sent, ask } = backend([{ host: 'a.test:1' }], {
       policies: { retry },
@@ -614,13 +652,18 @@ describe('checks of a route', () => {
     checkForwardingPolicies({ requestMirror: { backend: { backend: '/tools' } } }, named, report)
     const listed = [{ backend: { host: 'a:1' } }, { backend: { backend: '/none' } }]
     checkForwardingPolicies({ requestMirror: listed }, named, report)
-    checkForwardingPolicies({ retry: { methods: ['GE T'] } }, named, report)
+    checkForwardingPolicies(
+      { retry: { methods: ['GE T'], precondition: 'response.code == 1' } },
+      named,
+      report,
+    )
     expect(issues).toEqual([
       '1.backend: no backend is named "none"',
       '2.host: port 0 cannot be connected to',
       'requestMirror.backend.backend: backend "tools" is not a host',
       'requestMirror.1.backend.backend: no backend is named "none"',
       'retry.methods.0: not a method: "GE T"',
+      expect.stringContaining('retry.precondition: unknown variable "response"'),
     ])
   })
 })

@@ -6,20 +6,30 @@ import type { Reply, Send } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { clearResponse } from '../../pipeline/facts/response-facts.ts'
+import { type AttemptResult, attemptThrough, copyForwarding } from '../../pipeline/forwarding/attempt.ts'
 import type { Backend } from '../../pipeline/policy.ts'
-import type { NamedBackend } from '../../upstream/config.ts'
+import { hasClientLength } from '../../pipeline/request-edits.ts'
+import { type BackendPolicies, findBackend, type NamedBackend } from '../../upstream/config.ts'
+import { compileAuthorize } from '../../upstream/credentials/credentials.ts'
 import { compileDestination, type Destination } from '../../upstream/destination.ts'
 import { compileNamedServers } from '../../upstream/endpoints.ts'
 import { bufferBody, declaredLength } from './buffered-body.ts'
 import { type ForwardingPolicies, type MirrorConfig, mirrorsOf, type RouteBackend } from './config.ts'
-import { type Choices, compileEntries, type DestinationEntry, type EntryOptions } from './entries.ts'
+import {
+  type Choices,
+  compileEntries,
+  type DestinationEntry,
+  type EntryOptions,
+  resolveEntry,
+} from './entries.ts'
 import { forward } from './forward.ts'
-import { createMirror, type Mirror } from './mirror.ts'
+import { createMirror, type Mirror, type MirrorOptions } from './mirror.ts'
 import { backoffOf, compileRetry, isRetriedError, isRetriedReply, pause, type RetryRule } from './retry.ts'
 
 export type HttpBackendOptions<B extends RouteBackend, N extends NamedBackend> = EntryOptions<B, N> & {
   /** Policies of the route. Its `backendTLS` and `backendAuth` are the defaults of its backends. */
-  policies: ForwardingPolicies
+  policies: ForwardingPolicies & Pick<BackendPolicies, 'backendAuth'>
 }
 
 /** Bodies of a declared length up to this one are read before sending, which costs less than a stream. */
@@ -43,7 +53,9 @@ export function compileHttpBackend<B extends RouteBackend, N extends NamedBacken
     choices,
     requestTimeoutMs: durationOf(policies.timeout?.requestTimeout),
     backendTimeoutMs: durationOf(policies.timeout?.backendRequestTimeout),
-    mirror: compileMirrors(policies.requestMirror, named, context),
+    mirror: compileMirrors(policies.requestMirror, named, context, {
+      backendAuths: entries.flatMap((entry) => authsOf(entry, policies, named)),
+    }),
     send: context.send,
     clock: context.clock,
     random: context.random,
@@ -51,14 +63,25 @@ export function compileHttpBackend<B extends RouteBackend, N extends NamedBacken
   const retry = compileRetry(policies.retry)
   return (exchange) => {
     if (exchange.facts.request.method === 'TRACE') return refuseTrace(exchange)
-    return retry ? forwardWithRetry(exchange, forwarder, retry) : forwardOnce(exchange, forwarder)
+    const isRetried = retry !== undefined && retry.permits?.(exchange) !== false
+    return isRetried ? forwardWithRetry(exchange, forwarder, retry) : forwardOnce(exchange, forwarder)
   }
 }
 
-function compileMirrors(
+export type CopyOptions = Pick<MirrorOptions, 'withheld'> & {
+  /** Authentication to the backends of the requests. */
+  backendAuths?: readonly BackendPolicies['backendAuth'][]
+}
+
+/**
+ * Compiles mirrors; undefined without any. Copies have none of the `withheld` headers, and none of the tokens
+ * that `backendAuths` exchange.
+ */
+export function compileMirrors(
   configured: ForwardingPolicies['requestMirror'],
   named: readonly NamedBackend[],
   context: CompileContext,
+  { withheld, backendAuths = [] }: CopyOptions = {},
 ): Mirror | undefined {
   const configs = mirrorsOf(configured)
   if (configs.length === 0) return undefined
@@ -66,7 +89,18 @@ function compileMirrors(
     choose: compileMirrorTarget(backend, named, context),
     share: percentage,
   }))
-  return createMirror({ targets, random: context.random, send: context.send })
+  const auths = backendAuths.flatMap((config) => compileAuthorize(config, context) ?? [])
+  return createMirror({ targets, random: context.random, send: context.send, withheld, auths })
+}
+
+/** The ways of authentication to an entry, of which the most specific applies. */
+function authsOf(
+  { backend, policies: own }: RouteBackend,
+  { backendAuth }: Pick<BackendPolicies, 'backendAuth'>,
+  named: readonly NamedBackend[],
+): BackendPolicies['backendAuth'][] {
+  const found = backend === undefined ? undefined : findBackend(backend, named)
+  return [own?.backendAuth ?? found?.policies?.backendAuth ?? backendAuth]
 }
 
 function compileMirrorTarget(
@@ -113,9 +147,10 @@ type Forwarder = {
 }
 
 function forwardOnce(exchange: Exchange, forwarder: Forwarder): Reply | Promise<Reply> {
-  const entry = forwarder.choices().choose()
+  const entry = resolveEntry(forwarder.choices().choose(), exchange)
   if (entry === undefined) return refuseAll(exchange)
   if (entry.kind === 'other') return entry.backend(exchange)
+  if (entry.policies !== undefined) return forwardBehindPolicies(exchange, entry, forwarder)
   const { destination } = entry
   const gathered = gather(exchange)
   if (!(gathered instanceof Promise)) return send(gathered)
@@ -128,13 +163,53 @@ function forwardOnce(exchange: Exchange, forwarder: Forwarder): Reply | Promise<
   }
 }
 
+/** Forwards a request once, with the policies of the backend. Copies have none of their changes. */
+async function forwardBehindPolicies(
+  exchange: Exchange,
+  entry: DestinationEntry,
+  forwarder: Forwarder,
+): Promise<Reply> {
+  if (forwarder.mirror) {
+    // Gathered first, because a policy may replace the body without reading it.
+    const gathered = gather(exchange)
+    const body = gathered instanceof Promise ? await withTimeout(gathered, exchange, forwarder) : gathered
+    exchange.body = forwarder.mirror(unchanged(exchange), body)
+  }
+  const { reply } = await attempt(exchange, entry, 0, forwarder)
+  return reply
+}
+
+/** A view of the exchange without later changes of the forwarded request. */
+function unchanged(exchange: Exchange): Exchange {
+  return { ...exchange, forwarding: copyForwarding(exchange.forwarding) }
+}
+
+/** Sends `exchange.body` to an entry, with the policies of the backend. */
+function attempt(
+  exchange: Exchange,
+  { destination, policies }: DestinationEntry,
+  retries: number,
+  forwarder: Forwarder,
+): Promise<AttemptResult> {
+  if (policies === undefined) return sendBody(exchange.body).then((reply) => ({ kind: 'replied', reply }))
+  return attemptThrough(policies, exchange, async () => {
+    const gathered = gather(exchange)
+    return sendBody(gathered instanceof Promise ? await withTimeout(gathered, exchange, forwarder) : gathered)
+  })
+
+  function sendBody(body: Body): Promise<Reply> {
+    const timeoutMs = timeLimit(exchange, destination, forwarder)
+    return forward(exchange, destination, { body, timeoutMs, retries }, forwarder.send)
+  }
+}
+
 function mirrored(exchange: Exchange, body: Body, { mirror }: Forwarder): Body {
   return mirror ? mirror(exchange, body) : body
 }
 
 /** The body to send: buffered if small, streamed otherwise. */
-function gather({ body, facts }: Exchange): Body | Promise<Body> {
-  if (!isSource(body)) return body
+function gather({ body, facts, forwarding }: Exchange): Body | Promise<Body> {
+  if (!isSource(body) || !hasClientLength(forwarding)) return body
   const length = declaredLength(facts.request.headers)
   return length === undefined || length > maxGatheredBytes ? body : bufferBody(body, maxGatheredBytes)
 }
@@ -182,12 +257,14 @@ function timeLeft({ startedAt }: Exchange, { requestTimeoutMs, clock }: Forwarde
 
 /** Retries until a response is acceptable, the attempts are exhausted, or the request cannot be repeated. */
 async function forwardWithRetry(exchange: Exchange, forwarder: Forwarder, rule: RetryRule): Promise<Reply> {
-  const { send, random } = forwarder
-  const { method } = exchange.facts.request
-  const first = forwarder.choices().choose()
+  const { random } = forwarder
+  const method = exchange.forwarding?.method ?? exchange.facts.request.method
+  const first = resolveEntry(forwarder.choices().choose(), exchange)
   if (first === undefined) return refuseAll(exchange)
   if (first.kind === 'other') return first.backend(exchange)
-  const body = mirrored(exchange, await bufferForRetry(exchange, forwarder), forwarder)
+  const received = await bufferForRetry(exchange, forwarder)
+  const body = forwarder.mirror ? forwarder.mirror(unchanged(exchange), received) : received
+  const { forwarding } = exchange
   const { chooseAgain } = forwarder.choices()
   const tried = new Set<DestinationEntry>()
   for (let retries = 0; ; retries += 1) {
@@ -198,10 +275,13 @@ async function forwardWithRetry(exchange: Exchange, forwarder: Forwarder, rule: 
     const backoffMs = backoffOf(rule, retries + 1, random)
     // Without time for the backoff, the current result is final.
     const isFinal = () => isLast || backoffMs >= (timeLeft(exchange, forwarder) ?? Infinity)
+    clearResponse(exchange)
     try {
-      const timeoutMs = timeLimit(exchange, entry.destination, forwarder)
-      const reply = await forward(exchange, entry.destination, { body, timeoutMs, retries }, send)
-      if (!isRetriedReply(rule, method, reply) || isFinal()) return reply
+      // Changes by policies of a backend are those of one attempt.
+      exchange.forwarding = entry.policies === undefined ? forwarding : copyForwarding(forwarding)
+      exchange.body = body
+      const { kind, reply } = await attempt(exchange, entry, retries, forwarder)
+      if (kind === 'refused' || !isRetriedReply(rule, method, reply, exchange) || isFinal()) return reply
       if (isSource(reply.body)) reply.body.cancel()
     } catch (error) {
       if (!isRetriedError(rule, method, error) || isFinal()) throw error

@@ -1,6 +1,8 @@
 import { type Body, isSource } from '../../net/http/body.ts'
-import type { Reply, Send } from '../../net/http-client/send.ts'
+import type { OutgoingRequest, Reply, Send } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { callerOf } from '../../upstream/credentials/caller.ts'
+import type { Authorize } from '../../upstream/credentials/credentials.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { copyBody } from './buffered-body.ts'
 import { requestTo } from './forward.ts'
@@ -20,6 +22,10 @@ export type MirrorOptions = {
   targets: readonly MirrorTarget[]
   random: () => number
   send: Send
+  /** Headers that copies do not have, in lower case. */
+  withheld?: readonly string[] | undefined
+  /** Authentication to the backends of the requests: copies have none of the tokens that it exchanges. */
+  auths?: readonly Authorize[] | undefined
 }
 
 /** Limit on active copies per target of a route; further requests are not copied. */
@@ -30,7 +36,7 @@ const maxResponseBytes = 1024 * 1024
 const timeLimitMs = 10_000
 
 /** Creates a mirror. Copies run in the background, and their results are ignored. */
-export function createMirror({ targets, random, send }: MirrorOptions): Mirror {
+export function createMirror({ targets, random, send, withheld = [], auths = [] }: MirrorOptions): Mirror {
   const receivers = targets.map(({ choose, share }) => ({ choose, share, active: 0 }))
   type Receiver = (typeof receivers)[number]
 
@@ -45,10 +51,18 @@ export function createMirror({ targets, random, send }: MirrorOptions): Mirror {
     const request = requestTo(destination, exchange, body)
     // A copy outlives its request and has no receiver of informational responses.
     delete request.cancellation
+    for (const name of withheld) delete request.headers[name]
+    for (const { strip } of auths) strip?.(request, callerOf(exchange))
     request.onInformational = undefined
     request.firstByteTimeoutMs = destination.requestTimeoutMs ?? timeLimitMs
     request.idleTimeoutMs = timeLimitMs
-    send(request).then((reply) => discard(reply, over), over)
+    sendAuthorized(request, destination.authorize).then((reply) => discard(reply, over), over)
+
+    async function sendAuthorized(copy: OutgoingRequest, authorize: Destination['authorize']) {
+      const authorizing = authorize?.apply(copy, callerOf(exchange))
+      if (authorizing) await authorizing
+      return send(copy)
+    }
   }
 
   return (exchange, body) => {

@@ -1,8 +1,13 @@
+import { compileCheckedCel } from '../../cel/checked.ts'
 import type { Cancellation } from '../../lib/cancellation.ts'
 import { parseDuration } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import type { Reply } from '../../net/http-client/send.ts'
-import type { RetryConfig } from './config.ts'
+import { isSource } from '../../net/http/body.ts'
+import { discard, type Reply, type Send } from '../../net/http-client/send.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { recordResponse } from '../../pipeline/facts/response-facts.ts'
+import { evaluateOrDefault } from '../../pipeline/rules.ts'
+import { type RetryConfig, retryVariables } from './config.ts'
 
 /** Conditions and number of retries. */
 export type RetryRule = {
@@ -10,6 +15,10 @@ export type RetryRule = {
   readonly backoffMs: number
   readonly codes: ReadonlySet<number>
   readonly methods: ReadonlySet<string>
+  /** Whether the request may be retried; undefined permits it. */
+  readonly permits: ((exchange: Exchange) => boolean) | undefined
+  /** Whether a response counts as a failure regardless of its status. */
+  readonly fails: ((exchange: Exchange, reply: Reply) => boolean) | undefined
 }
 
 /** Idempotent methods (RFC 9110 section 9.2.2). */
@@ -26,12 +35,35 @@ export function compileRetry(config: RetryConfig | undefined): RetryRule | undef
     backoffMs: parseDuration(config.backoff ?? defaultBackoff) ?? 0,
     codes: new Set(config.codes ?? defaultCodes),
     methods: new Set(config.methods ?? defaultMethods),
+    permits: compilePrecondition(config.precondition),
+    fails: compileCondition(config.condition),
   }
 }
 
-/** Whether a response counts as a failure. */
-export function isRetriedReply({ codes, methods }: RetryRule, method: string, { status }: Reply): boolean {
-  return codes.has(status) && methods.has(method)
+function compilePrecondition(source: string | undefined): RetryRule['permits'] {
+  if (source === undefined) return undefined
+  const program = compileCheckedCel(source, retryVariables.precondition)
+  return ({ facts }) => evaluateOrDefault(program, facts, false)
+}
+
+function compileCondition(source: string | undefined): RetryRule['fails'] {
+  if (source === undefined) return undefined
+  const program = compileCheckedCel(source, retryVariables.condition)
+  return (exchange, reply) => {
+    recordResponse(exchange, reply)
+    return evaluateOrDefault(program, exchange.facts, false)
+  }
+}
+
+/** Whether a response counts as a failure. The condition applies where the request is present. */
+export function isRetriedReply(
+  { codes, methods, fails }: RetryRule,
+  method: string,
+  reply: Reply,
+  exchange?: Exchange,
+): boolean {
+  if (!methods.has(method)) return false
+  return codes.has(reply.status) || (exchange !== undefined && fails?.(exchange, reply) === true)
 }
 
 /** Whether an error permits a retry: always if the backend cannot have received the request. */
@@ -48,12 +80,39 @@ export function backoffOf({ backoffMs }: RetryRule, retry: number, random: () =>
 }
 
 /** Waits; rejects on disconnect of the client. */
-export function pause(ms: number, cancellation: Cancellation): Promise<void> {
+export function pause(ms: number, cancellation: Cancellation | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms)
-    cancellation.onCancel(() => {
+    cancellation?.onCancel(() => {
       clearTimeout(timer)
       reject(new GatewayError('request_aborted', 'the client closed the connection'))
     })
   })
+}
+
+export type RetryingOptions = {
+  /** `always` permits retries of every method. */
+  readonly repeats: 'always' | 'byMethod'
+  readonly random: () => number
+}
+
+/** Decorates `send` with retries at the same server. A request with a streamed body is sent once. */
+export function retrying(send: Send, given: RetryRule, { repeats, random }: RetryingOptions): Send {
+  const rule = repeats === 'byMethod' ? given : { ...given, methods: new Set([...given.methods, 'POST']) }
+  return async (request) => {
+    const { method, body, cancellation } = request
+    const attempts = typeof body === 'object' && isSource(body) ? 0 : rule.attempts
+    for (let retries = 0; ; retries += 1) {
+      const headers =
+        retries === 0 ? request.headers : { ...request.headers, 'x-retry-attempt': `${retries}` }
+      try {
+        const reply = await send({ ...request, headers })
+        if (retries === attempts || !isRetriedReply(rule, method, reply)) return reply
+        discard(reply)
+      } catch (error) {
+        if (retries === attempts || !isRetriedError(rule, method, error)) throw error
+      }
+      await pause(backoffOf(rule, retries + 1, random), cancellation)
+    }
+  }
 }

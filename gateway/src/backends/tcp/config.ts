@@ -5,8 +5,14 @@ import type { ReportIssue } from '../../schema/report.ts'
 import { checkBackendHost, checkBackendPolicies, checkBackendTls } from '../../upstream/check.ts'
 import { backendPolicyFields, findBackend, hasServers, type NamedBackend } from '../../upstream/config.ts'
 import { missingBackend } from '../../upstream/destination.ts'
+import {
+  checkDynamic,
+  connectionTargetVariables,
+  dynamicSchema,
+  noDynamicTunnel,
+} from '../../upstream/dynamic.ts'
 
-const { backendTLS, tcp, health } = backendPolicyFields
+const { backendTLS, backendTunnel, tcp, health } = backendPolicyFields
 
 const backend = exactlyOne(
   {
@@ -15,6 +21,7 @@ const backend = exactlyOne(
       doc: 'Name of an entry of `backends` with a host or endpoints, as `/<name>`.',
       example: '/db',
     }),
+    dynamic: dynamicSchema,
     reject: object(
       {},
       {
@@ -34,7 +41,7 @@ const backend = exactlyOne(
       ),
     ),
     policies: optional(
-      object({ backendTLS, tcp, health }, { doc: 'Policies of connections to the backend.' }),
+      object({ backendTLS, backendTunnel, tcp, health }, { doc: 'Policies of connections to the backend.' }),
     ),
   },
   { doc: 'A destination of connections.' },
@@ -82,7 +89,20 @@ export function checkTcpRoute(
       (path, message) =>
         report(['backends', index, ...keys, ...path], message)
     if (backend.policies !== undefined) checkBackendPolicies(backend.policies, under('policies'))
+    if (backend.policies?.health?.unhealthyExpression !== undefined)
+      under('policies', 'health', 'unhealthyExpression')([], 'is not valid for TCP, which has no responses')
     if (backend.reject !== undefined) return
+    if (backend.dynamic !== undefined) {
+      checkDynamic(backend.dynamic, connectionTargetVariables, under('dynamic'))
+      if (backend.policies?.backendTunnel !== undefined)
+        under('policies', 'backendTunnel')([], noDynamicTunnel)
+      if (backend.policies?.health !== undefined)
+        under('policies', 'health')(
+          [],
+          'is not supported on dynamic backends, which have any number of hosts',
+        )
+      return
+    }
     if (backend.host !== undefined) {
       checkBackendHost(backend.host, (message) => under('host')([], message))
       return

@@ -1,7 +1,8 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import { configureSocket, type DialTarget, dial } from '../../net/tcp/dial.ts'
+import { type ConnectTarget, connect } from '../../net/tcp/connect.ts'
+import { configureSocket } from '../../net/tcp/dial.ts'
 import { reset, type SpliceOutcome, splice } from '../../net/tcp/splice.ts'
 import type { TcpOutcome } from '../../telemetry/metrics/tcp.ts'
 import type { Health } from '../../upstream/health.ts'
@@ -13,9 +14,9 @@ export type TcpTarget = {
   /** Share of the connections; 0 is never chosen. */
   readonly weight: number
   /** Undefined without health policy. */
-  readonly health?: Health | undefined
+  readonly health?: Pick<Health, 'isEjected' | 'succeeded' | 'failed'> | undefined
   /** Undefined resets connections. */
-  readonly dial: DialTarget | undefined
+  readonly dial: ConnectTarget | undefined
 }
 
 export type ForwardOptions = {
@@ -67,7 +68,7 @@ export function forwardConnection(
       return
     }
     attempts += 1
-    cancelDial = dial(target.dial, (result) => {
+    cancelDial = connect(target.dial, (result) => {
       if (result instanceof GatewayError) {
         target.health?.failed()
         attempt(without(untried, target), result)

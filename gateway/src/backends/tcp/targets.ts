@@ -1,9 +1,25 @@
+import { formatHostPort } from '../../lib/address/host-port.ts'
 import { messageOf } from '../../lib/thrown.ts'
+import type { EgressPolicy } from '../../net/egress/egress.ts'
 import type { UpstreamTls } from '../../net/http-client/send.ts'
+import type { Connection } from '../../net/listener/connection.ts'
 import { createDialTls, type DialTls } from '../../net/tcp/dial.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { findBackend, type NamedBackend } from '../../upstream/config.ts'
-import { compileServers, type Destination, missingBackend } from '../../upstream/destination.ts'
+import {
+  compileServers,
+  type Destination,
+  type DestinationSettings,
+  missingBackend,
+  type SettingsOptions,
+} from '../../upstream/destination.ts'
+import {
+  compileTarget,
+  connectionTargetVariables,
+  type DynamicConfig,
+  parseAuthority,
+  withClientChosenEgress,
+} from '../../upstream/dynamic.ts'
 import { compileEndpoints } from '../../upstream/endpoints.ts'
 import type { TcpRouteConfig } from './config.ts'
 import type { TcpTarget } from './forward.ts'
@@ -19,16 +35,19 @@ export function compileTcpTargets(
   route: TcpRouteConfig,
   backends: readonly NamedBackend[],
   context: CompileContext,
-): () => readonly TcpTarget[] {
+): (connection?: Connection) => readonly TcpTarget[] {
   const sources = route.backends.map((backend) => compileSource(backend, route, { backends, context }))
   if (sources.every(({ kind }) => kind === 'fixed')) {
     const targets = sources.flatMap((source) => source.targets())
     return () => targets
   }
-  return () => sources.flatMap((source) => source.targets())
+  return (connection) => sources.flatMap((source) => source.targets(connection))
 }
 
-type Source = { kind: 'fixed' | 'endpoints'; targets(): readonly TcpTarget[] }
+type Source = {
+  kind: 'fixed' | 'endpoints' | 'dynamic'
+  targets(connection?: Connection): readonly TcpTarget[]
+}
 type Surroundings = { backends: readonly NamedBackend[]; context: CompileContext }
 
 function compileSource(
@@ -38,17 +57,15 @@ function compileSource(
 ): Source {
   const { weight = 1 } = backend
   if (backend.reject !== undefined) return { kind: 'fixed', targets: () => [rejecting(weight)] }
+  if (backend.dynamic !== undefined) {
+    const levels = [backend.policies, policies]
+    return dynamicSource(backend.dynamic, weight, { node: backend, policies: levels }, context)
+  }
   const named = backend.backend === undefined ? undefined : findBackend(backend.backend, backends)
   const host = backend.host ?? named?.host
   const node = named ?? backend
   const servers = compileServers({ node, policies: [backend.policies, named?.policies, policies] }, context)
-  const { connection } = servers.settings
-  const place = named?.name ?? host ?? ''
-  const dial = {
-    tls: connection.tls && compileDialTls(connection.tls, place, context),
-    timeoutMs: connection.connectTimeoutMs ?? defaultConnectTimeoutMs,
-    egress: context.egress.of(node),
-  }
+  const dial = compileDial(servers.settings, named?.name ?? host ?? '', context.egress.of(node), context)
   const targetOf = ({ name, health, host, port }: Destination, share: number): TcpTarget => ({
     name,
     weight: share,
@@ -71,6 +88,47 @@ function compileSource(
     targets() {
       if (compiled.of !== list.current) compiled = compile()
       return compiled.targets
+    },
+  }
+}
+
+function compileDial(
+  { connection }: DestinationSettings,
+  place: string,
+  egress: EgressPolicy,
+  context: CompileContext,
+) {
+  return {
+    tls: connection.tls && compileDialTls(connection.tls, place, context),
+    timeoutMs: connection.connectTimeoutMs ?? defaultConnectTimeoutMs,
+    probes: connection.probes,
+    tunnel: connection.tunnel,
+    egress,
+  }
+}
+
+/** A destination of the server name and port of each connection. Without a name it is reset. */
+function dynamicSource(
+  config: DynamicConfig,
+  weight: number,
+  settings: SettingsOptions,
+  context: CompileContext,
+): Source {
+  const restricted = withClientChosenEgress(config, context)
+  const servers = compileServers(settings, restricted)
+  const dial = compileDial(servers.settings, 'dynamic', restricted.egress.of(settings.node), context)
+  const read = compileTarget(config, connectionTargetVariables)
+  return {
+    kind: 'dynamic',
+    targets(connection) {
+      if (connection === undefined) return []
+      const { source, destination } = connection
+      const { hostname, port } = destination
+      const target = read({ clock: context.clock, source, destination }, () =>
+        hostname === undefined ? undefined : parseAuthority(hostname, port),
+      )
+      if (target === undefined) return [rejecting(weight)]
+      return [{ name: formatHostPort(target), weight, dial: { ...target, ...dial } }]
     },
   }
 }

@@ -1,4 +1,5 @@
 import { createGauge } from '../../lib/planes/gauge.ts'
+import type { Connection } from '../../net/listener/connection.ts'
 import type { TcpConnection } from '../../net/listener/connection-handler.ts'
 import { reset } from '../../net/tcp/splice.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
@@ -13,7 +14,7 @@ export type TcpRoute = {
   /** Server names of the route; an empty list matches all connections. */
   readonly hostnames: readonly string[]
   /** The current targets, which may change between connections. */
-  targets(): readonly TcpTarget[]
+  targets(connection?: Connection): readonly TcpTarget[]
 }
 
 /** The routes that are attached to one of the listeners of a port. */
@@ -71,7 +72,7 @@ export function compileTcpRoutes(
     meter.opened()
     if (route === undefined) return refuse('no route for this connection')
     if (!open.tryAdd(1, maxConnections)) return refuse('too many connections')
-    forwardConnection(socket, targets(), {
+    forwardConnection(socket, targets(connection), {
       random,
       idleTimeoutMs,
       onReceived(bytes) {
