@@ -13,21 +13,32 @@ import type { MatchedRoute } from '../pipeline/exchange.ts'
 import type { Backend } from '../pipeline/policy.ts'
 import { compileListenerTable } from '../pipeline/routing/listener-table.ts'
 import type { Address, HttpListener, Route, Snapshot } from '../pipeline/snapshot.ts'
+import { compileModelAuthorization, type ModelRules } from '../policies/authorization.ts'
 import { compileGuardrails, type ScopedGuards } from '../policies/guardrails/guardrails.ts'
 import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import { compilePayloads } from '../policies/guardrails/payloads/payloads.ts'
+import { compileNetworkAuthorization } from '../policies/network-authorization.ts'
 import { deniedPage } from '../policies/oidc/denied-page.ts'
+import { celVariablesOf } from '../policies/registry/cel-variables.ts'
 import { compilePermits, type Permits } from '../policies/registry/permits.ts'
 import { compilePolicies, type Reach } from '../policies/registry/registry.ts'
 import type { PolicyScope } from '../policies/registry/scope.ts'
+import type { Attribute } from '../telemetry/otlp/encode.ts'
 import { compileNamedDestination, type UpstreamContext } from '../upstream/destination.ts'
 import { compileNamedEndpoints } from '../upstream/endpoints.ts'
+import { compileConnections } from './frontend/connections.ts'
+import { compileCopies, targetPolicies, warnAboutPrograms, withEndpointPolicies } from './mcp/mcp.ts'
 import { portsOf } from './ports.ts'
 import { mcpLimitsOf } from './process-limits.ts'
 import type { Config } from './schema.ts'
-import { plainRoute } from './traffic/compile-gateway.ts'
+import { compileMetricExport } from './telemetry/metrics-config.ts'
+import { compileTelemetry, identityOf } from './telemetry/telemetry.ts'
+import { plainRoute, withOwnTls } from './traffic/compile-gateway.ts'
+import type { TlsContext } from './traffic/compile-tls.ts'
+import type { GatewayConfig } from './traffic/gateway-config.ts'
 import { type TrafficSections, trafficSections } from './traffic/sections.ts'
 import { compileTraffic, type Section } from './traffic/traffic.ts'
+import { compileProxyProtocol, proxyProtocolOf } from './tunnels/tunnels.ts'
 import { uiCall } from './ui-call.ts'
 import { type UiConfig, uiPathsOf } from './ui-config.ts'
 
@@ -37,6 +48,10 @@ const defaultMaxBufferBytes = 32 * 1024 * 1024
 /** Facts of the process for compilation, besides `CompileContext`. */
 export type ProcessFacts = {
   version: string
+  /** Attributes of the process in telemetry, from the environment. */
+  resource?: readonly Attribute[] | undefined
+  /** Labels of metrics, as CEL expressions. */
+  labels?: Readonly<Record<string, string>> | undefined
   /** `SESSION_KEY` of the environment; `config.session.key` takes precedence. */
   sessionKey: string | undefined
   /** `OIDC_COOKIE_SECRET` of the environment. */
@@ -59,6 +74,8 @@ type Surroundings = {
   prices: Prices | undefined
   /** Bytes of prompts and responses in the ledger; undefined if it stores none. */
   maxPayloadSize: number | undefined
+  /** Expressions of telemetry read texts of LLM calls. */
+  retainsTexts: boolean
   mcp: Pick<
     McpOptions,
     'sessionKey' | 'sessionTtl' | 'limits' | 'version' | 'maxMessageSize' | 'maxPayloadSize'
@@ -73,14 +90,17 @@ export async function compileConfig(
 ): Promise<Snapshot> {
   const sections = trafficSections(config, given.cached)
   const sessionKey = config.config?.session?.key ?? facts.sessionKey
-  const context: UpstreamContext = {
+  const context: UpstreamContext & TlsContext = {
     ...given,
     backends: sections.backends,
     sessionKey,
     loginSecrets: facts.loginSecrets,
+    frontendTls: config.frontendPolicies?.tls,
   }
   const ledger = ledgerSettingsOf(config.config ?? {})
   const maxPayloadSize = ledger?.payloads === true ? ledger.maxPayloadSize : undefined
+  const identity = identityOf(config, context, facts)
+  const telemetry = compileTelemetry(config, context, identity)
   const surroundings: Surroundings = {
     config,
     context,
@@ -91,6 +111,7 @@ export async function compileConfig(
     reach: reachOf(config),
     prices: compilePrices(config.config?.modelCatalog, context),
     maxPayloadSize,
+    retainsTexts: telemetry?.retains.sampled.llmTexts === true,
     mcp: {
       sessionKey,
       sessionTtl: config.config?.mcp?.sessionTtl,
@@ -102,7 +123,10 @@ export async function compileConfig(
   }
   const ports = portsOf({ ...config, gateways: surroundings.sections.gateways })
   const clients = clientReader(config)
-  const address = (port: number) => addressOf(config, port)
+  const address = (port: number, gateway?: GatewayConfig): Address => ({
+    ...addressOf(config, { port, gateway }, context),
+    telemetry,
+  })
   const { llm, mcp } = await sectionsOf(surroundings)
   const { listeners, stops } = await compileTraffic({
     ...surroundings,
@@ -114,10 +138,18 @@ export async function compileConfig(
     address,
     clients,
   })
-  if (llm && ports.llm !== undefined) listeners.push(ownListener(llm, address(ports.llm), clients))
+  if (llm && ports.llm !== undefined) {
+    const plan = { hostname: undefined, path: ['llm'], tls: config.llm?.tls }
+    const own = ownListener(llm, address(ports.llm), clients)
+    listeners.push(withOwnTls(own, plan, context))
+  }
   if (mcp && ports.mcp !== undefined) listeners.push(ownListener(mcp, address(ports.mcp), clients))
   if (mcp?.stop) stops.set('mcp', mcp.stop)
-  return { listeners: new Map(listeners.map((listener) => [listener.key, listener])), stops }
+  return {
+    listeners: new Map(listeners.map((listener) => [listener.key, listener])),
+    stops,
+    metricExport: compileMetricExport(config.config?.metrics, context, identity),
+  }
 }
 
 async function sectionsOf(
@@ -129,7 +161,17 @@ async function sectionsOf(
 
 async function llmSection(
   config: NonNullable<Config['llm']>,
-  { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach, maxPayloadSize }: Surroundings,
+  {
+    context,
+    sections,
+    maxBufferSize,
+    jsonLimits,
+    webhooks,
+    prices,
+    reach,
+    maxPayloadSize,
+    retainsTexts,
+  }: Surroundings,
 ): Promise<Section> {
   const limits = { maxBufferSize, jsonLimits, prices }
   const { llmRequest, backend, errorFormat } = await runYielding(
@@ -144,9 +186,14 @@ async function llmSection(
   const places = { backends: sections.backends, limits: webhooks, maxBufferedBytes: maxBufferSize }
   const steps = {
     kind: 'llm',
+    maxBodyBytes: maxBufferSize,
     llmRequest,
     guardrails: compileGuardrails({ ...guards, ...places }, context),
-    payloads: maxPayloadSize === undefined ? undefined : compilePayloads({ ...guards, maxPayloadSize }),
+    payloads:
+      maxPayloadSize !== undefined || retainsTexts
+        ? compilePayloads({ ...guards, maxPayloadSize })
+        : undefined,
+    modelAuthorization: compileModelAuthorization(rulesOfModels(config), context, celVariablesOf('llm')),
     reach,
   } as const
   return {
@@ -167,35 +214,46 @@ async function llmSection(
 
 function mcpSection(
   config: NonNullable<Config['mcp']>,
-  { context, sections, maxBufferSize, jsonLimits, reach, mcp }: Surroundings,
+  { context, sections, maxBufferSize, jsonLimits, webhooks, reach, mcp }: Surroundings,
 ): Section {
   const own = scopeOf('mcp', config.policies)
-  const compile = (rules: McpOptions['rules']) =>
+  const places = { forwarding: config.policies, targets: config.targets }
+  const named = sections.backends
+  warnAboutPrograms('mcp', config, config.policies, context)
+  const compile = (rules?: McpOptions['rules'], checks?: McpOptions['checks']) =>
     compileMcp(config, context, {
       ...mcp,
       maxBufferSize,
       jsonLimits,
       rules,
+      checks,
       scope: 'mcp',
-      destination: (reference) => compileNamedDestination(reference, sections.backends, context),
-      endpoints: (reference) => compileNamedEndpoints(reference, sections.backends, context),
+      policies: targetPolicies(places, context),
+      destination: (reference, defaults) => compileNamedDestination(reference, named, context, defaults),
+      endpoints: (reference, defaults) => compileNamedEndpoints(reference, named, context, defaults),
     })
   return {
     references: config.gateways,
     paths: mcpPaths,
     routeBehind(scopes) {
-      const { policies, rules } = compilePolicies([...scopes, ...own], context, { kind: 'mcp', reach })
-      const { backend } = compile(rules)
+      const { policies, rules, checks } = compilePolicies([...scopes, ...own], context, {
+        kind: 'mcp',
+        maxBodyBytes: maxBufferSize,
+        reach,
+        webhooks,
+      })
+      const copies = compileCopies(places, named, context, checks)
+      const { backend, pages } = compile(rules, copies.checks)
       return {
         name: 'mcp',
         traffic: 'mcp',
-        policies,
-        backend,
+        policies: pages === undefined ? policies : [pages, ...policies],
+        backend: withEndpointPolicies(backend, places, copies, context),
         meter: context.metrics.route('mcp'),
         errorFormat: () => 'text',
       }
     },
-    stop: () => compile(undefined).stop(),
+    stop: () => compile().stop(),
   }
 }
 
@@ -242,11 +300,25 @@ function ownListener(
   return { ...address, kind: 'http', tls: undefined, match: () => found, clients }
 }
 
-function addressOf(config: Config, port: number): Address {
+type Addressed = { port: number; gateway: GatewayConfig | undefined }
+
+function addressOf(config: Config, { port, gateway }: Addressed, context: CompileContext): Address {
   const host = config.config?.bindAddress ?? defaultBindAddress
+  const { networkAuthorization, http, ...frontend } = config.frontendPolicies ?? {}
   const trusted = trustedProxies(config)
   const isProxy = trusted.length === 0 ? undefined : compileCidrs(trusted)
-  return { key: `${host}:${port}`, host, port, isProxy }
+  const isInternal = gateway?.mode === 'internal'
+  const key = isInternal ? `internal:${port}` : `${host}:${port}`
+  const rules = compileNetworkAuthorization(networkAuthorization, context, key)
+  return {
+    ...{ key, host, port, isProxy, rules, isInternal },
+    settings: compileConnections({ ...frontend, http }),
+    proxyProtocol: compileProxyProtocol(
+      proxyProtocolOf(frontend),
+      gateway?.tunnelProtocol,
+      http?.trustedProxies,
+    ),
+  }
 }
 
 /** Undefined if no proxy is trusted: the peer of a connection is its client. */
@@ -275,4 +347,10 @@ function jsonLimitsOf({ frontendPolicies }: Config): JsonLimits {
     maxMembers: maxMembers ?? defaultJsonLimits.maxMembers,
     maxElements: maxElements ?? defaultJsonLimits.maxElements,
   }
+}
+
+function rulesOfModels({ models }: NonNullable<Config['llm']>): ModelRules[] {
+  return models.flatMap(({ name, authorization }) =>
+    authorization === undefined ? [] : [{ scope: `model ${name}`, config: authorization }],
+  )
 }

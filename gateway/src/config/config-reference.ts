@@ -148,6 +148,7 @@ function typeWords(shape: Shape): string {
 const formatWords = {
   duration: 'duration',
   'host:port': '`host:port`',
+  'service address': '`host:port` or `unix:/path`',
   cel: 'CEL expression',
   url: 'URL',
   port: 'port',

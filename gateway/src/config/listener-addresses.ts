@@ -49,7 +49,8 @@ export function listenerAddresses(config: ListeningConfig): ListenerAddress[] {
   for (const section of ['llm', 'mcp'] as const) {
     const port = ports[section]
     if (port === undefined) continue
-    const own = { address, port, protocol: 'HTTP', hostname: undefined, tls: false } as const
+    const tls = section === 'llm' && config.llm?.tls !== undefined
+    const own = { address, port, protocol: tls ? 'HTTPS' : 'HTTP', hostname: undefined, tls } as const
     found.push({ gateway: section, name: section, ...own, serves: [section] })
   }
   return found

@@ -8,7 +8,7 @@ import type { JsonObject } from '../lib/json/json.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Facts } from '../pipeline/exchange.ts'
-import { loggableItemName, type McpItem, type McpItemKind } from '../pipeline/mcp-item.ts'
+import { loggableItemName, type McpItem, type McpItemKind } from '../pipeline/mcp/mcp-item.ts'
 import { compilePatterns } from '../policies/api-key/name-patterns.ts'
 import {
   allOfMcpAuthorizations,
@@ -20,6 +20,7 @@ import { labelOfItemRules } from '../policies/registry/scope.ts'
 import { compileNamedDestination, type UpstreamContext } from '../upstream/destination.ts'
 import { compileNamedEndpoints } from '../upstream/endpoints.ts'
 import { listenerAddresses } from './listener-addresses.ts'
+import { targetPolicies } from './mcp/mcp.ts'
 import { policyScopes } from './policy-scopes.ts'
 import { mcpLimitsOf } from './process-limits.ts'
 import type { Config } from './schema.ts'
@@ -140,8 +141,9 @@ function membersOf(config: Config, given: CompileContext): Member[] {
   const context: UpstreamContext = { ...given, backends, sessionKey: config.config?.session?.key }
   const targets = compileTargets(mcp, context, {
     limits: mcpLimitsOf(config.config?.limits ?? {}),
-    destination: (reference) => compileNamedDestination(reference, backends, context),
-    endpoints: (reference) => compileNamedEndpoints(reference, backends, context),
+    policies: targetPolicies({ forwarding: mcp.policies }, context),
+    destination: (reference, defaults) => compileNamedDestination(reference, backends, context, defaults),
+    endpoints: (reference, defaults) => compileNamedEndpoints(reference, backends, context, defaults),
   })
   return mcp.targets.flatMap((one, index) => {
     const target = targets[index]
@@ -282,7 +284,8 @@ function factsOf(
   return {
     clock,
     request: {
-      ...{ method: 'POST', scheme: 'http', host: 'localhost', path: '/mcp', query: '', version: '1.1' },
+      ...{ method: 'POST', scheme: 'http', host: 'localhost', path: '/mcp', query: '' },
+      version: 'HTTP/1.1',
       headers: { ...headers },
       arrivedAt: clock.now(),
     },

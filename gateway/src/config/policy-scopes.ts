@@ -2,7 +2,7 @@ import type { TrafficKind } from '../policies/registry/cel-variables.ts'
 import type { PolicyScope } from '../policies/registry/scope.ts'
 import type { Path } from '../schema/path.ts'
 import { carriesHttp, listenersOf } from './traffic/attachments.ts'
-import { kindOfRoute, nameOfRoute } from './traffic/route-kind.ts'
+import { kindOfBackend, kindOfRoute, nameOfRoute } from './traffic/route-kind.ts'
 import type { TrafficSections } from './traffic/sections.ts'
 
 /** Policy scope and its path in the configuration. */
@@ -36,10 +36,29 @@ export function policyScopes({ llm, mcp, ui }: Sections, sections: TrafficSectio
       kind: kindOfRoute(route, sections.backends),
     })
   })
+  scopes.push(...backendScopes(sections))
   if (llm?.policies)
     scopes.push({ name: 'llm', policies: llm.policies, path: ['llm', 'policies'], kind: 'llm' })
   if (mcp?.policies)
     scopes.push({ name: 'mcp', policies: mcp.policies, path: ['mcp', 'policies'], kind: 'mcp' })
   if (ui?.policies) scopes.push({ name: 'ui', policies: ui.policies, path: ['ui', 'policies'], kind: 'ui' })
   return scopes
+}
+
+/** Policies of named backends and of backends of routes. */
+function backendScopes({ backends, routes }: TrafficSections): LocatedScope[] {
+  const ofNamed = backends.flatMap(({ name, policies, mcp, ai }, index): LocatedScope[] => {
+    if (policies === undefined) return []
+    const path = ['backends', index, 'policies']
+    return [{ name: `backend ${name}`, policies, path, kind: kindOfBackend({ mcp, ai }) }]
+  })
+  const ofRoutes = routes.flatMap((route, position) =>
+    (route.backends ?? []).flatMap(({ policies }, index): LocatedScope[] => {
+      if (policies === undefined) return []
+      const path = ['routes', position, 'backends', index, 'policies']
+      const name = `route ${nameOfRoute(route, position)} backend ${index}`
+      return [{ name, policies, path, kind: kindOfRoute(route, backends) }]
+    }),
+  )
+  return [...ofNamed, ...ofRoutes]
 }

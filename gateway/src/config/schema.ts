@@ -10,46 +10,54 @@ import {
 import { mcpFields, mcpSettingsSchema, sessionSettingsSchema } from '../backends/mcp/config.ts'
 import { defaultMaxMessageBytes } from '../backends/mcp/mcp.ts'
 import { tcpRouteSchema } from '../backends/tcp/config.ts'
+import { checkCustomFunctions } from '../cel/check-custom-functions.ts'
 import { checkLedger, explainSchema, ledgerSchema, standardAttributesSchema } from '../ledger/config.ts'
 import { parseCidr } from '../lib/address/cidr.ts'
 import { isLoopbackHost, parseHostPort } from '../lib/address/host-port.ts'
-import { defaultJsonLimits } from '../lib/json/limits.ts'
 import { runToCompletion } from '../lib/scheduling/yielding.ts'
 import { hostnameMistake } from '../pipeline/routing/hostnames.ts'
+import { authorizationSchema, checkAuthorization } from '../policies/authorization.ts'
 import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../policies/guardrails/config.ts'
+import { checkNetworkAuthorization, networkAuthorizationSchema } from '../policies/network-authorization.ts'
 import { checkScopes, checkSharedLimits, type LocatedLimits } from '../policies/rate-limit/shared-limits.ts'
+import { allVariables, celVariablesOf } from '../policies/registry/cel-variables.ts'
 import { checkCosts, checkPolicyBackends, checkRoutePolicies } from '../policies/registry/check.ts'
 import { checkNoBody } from '../policies/registry/expressions.ts'
-import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/registry/schema.ts'
-import {
-  duration,
-  enumeration,
-  hostPort,
-  type Infer,
-  integer,
-  list,
-  name,
-  object,
-  optional,
-  string,
-} from '../schema/dsl.ts'
+import { localVariantsOf } from '../policies/registry/limit-variants.ts'
+import { llmPoliciesSchema, routePolicyFields } from '../policies/registry/schema.ts'
+import { hostPort, type Infer, integer, list, name, object, optional, string } from '../schema/dsl.ts'
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Path } from '../schema/path.ts'
 import type { ReportIssue } from '../schema/report.ts'
 import { findBackend, hasServers } from '../upstream/config.ts'
 import { missingBackend } from '../upstream/destination.ts'
 import { bindsSchema } from './compat/binds.ts'
+import {
+  checkConnections,
+  connectionFields,
+  frontendTcpSchema,
+  frontendTlsSchema,
+} from './frontend/connections.ts'
+import { jsonLimits } from './frontend/json-limits.ts'
+import { checkTermination, terminationFields } from './frontend/termination.ts'
+import { checkMcpForwarding, mcpForwardingFields } from './mcp/mcp.ts'
 import { type LocatedScope, policyScopes } from './policy-scopes.ts'
-import { portsOf } from './ports.ts'
+import { checkPorts, portsOf } from './ports.ts'
 import { processLimitsSchema } from './process-limits.ts'
 import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts'
+import { accessLogSchema, loggingFields } from './telemetry/access-log-config.ts'
+import { checkTelemetry } from './telemetry/check-telemetry.ts'
+import { processTelemetryFields } from './telemetry/process-telemetry.ts'
+import { tracingSchema } from './telemetry/tracing-config.ts'
 import type { ListenerPlan } from './traffic/attachments.ts'
 import { checkAttachment } from './traffic/check-attachment.ts'
+import { checkTls } from './traffic/check-gateways.ts'
 import { checkTraffic } from './traffic/check-traffic.ts'
 import { type CheckedRoutes, createCheckedRoutes } from './traffic/checked-routes.ts'
-import { gatewaysSchema } from './traffic/gateway-config.ts'
-import { backendsSchema, routesSchema } from './traffic/route-config.ts'
+import { gatewaysSchema, tlsSchema } from './traffic/gateway-config.ts'
+import { backendsSchema, routeGroupsSchema, routesSchema } from './traffic/route-config.ts'
 import { type TrafficSections, trafficSections } from './traffic/sections.ts'
+import { checkProxyProtocol, proxyProtocolSchema } from './tunnels/tunnels.ts'
 import { checkUi, uiSchema } from './ui-config.ts'
 import { workerThreadsSchema } from './worker-threads.ts'
 
@@ -57,12 +65,7 @@ const maxBufferBytes = 1024 * 1024 * 1024
 
 const logging = object(
   {
-    level: optional(
-      enumeration(['debug', 'info', 'warn', 'error'], {
-        doc: 'Least severe level that is written. The access log and the audit records are `info`.',
-        default: 'info',
-      }),
-    ),
+    ...loggingFields,
     explain: optional(explainSchema),
     database: optional(ledgerSchema),
   },
@@ -85,11 +88,17 @@ const processSettings = object(
       string({ doc: 'IP address that listeners bind to.', default: '::', example: '127.0.0.1' }),
     ),
     workerThreads: optional(workerThreadsSchema),
-    connectionTerminationDeadline: optional(
-      duration({ doc: 'How long requests in flight may take after a stop signal.', default: '25s' }),
-    ),
+    ...terminationFields,
     logging: optional(logging),
+    ...processTelemetryFields,
     standardAttributes: optional(standardAttributesSchema),
+    customFunctions: optional(
+      string({
+        doc: 'CEL functions for all expressions: `name(a, b) { expression }`, or `this.name(a) { expression }` for methods. They must not have names of CEL, nor call themselves. Changes apply on reload.',
+        example: 'isRead() { request.method in ["GET", "HEAD"] }',
+        advanced: true,
+      }),
+    ),
     limits: optional(processLimitsSchema),
     mcp: optional(mcpSettingsSchema),
     session: optional(sessionSettingsSchema),
@@ -97,35 +106,8 @@ const processSettings = object(
     database: optional(databaseSchema),
     modelCatalog: optional(modelCatalogSchema),
   },
-  { doc: 'Settings of the process, read at start. `logging.level` and `modelCatalog` also apply on reload.' },
-)
-
-const jsonLimits = object(
   {
-    maxMembers: optional(
-      integer(
-        { doc: 'Most members of one object.', default: defaultJsonLimits.maxMembers },
-        { min: 1, max: 1_000_000 },
-      ),
-    ),
-    maxElements: optional(
-      integer(
-        {
-          doc: 'Most objects, arrays and members of a body together. Ten times as many items of lists and members are allowed.',
-          default: defaultJsonLimits.maxElements,
-        },
-        { min: 1, max: 1_000_000 },
-      ),
-    ),
-    maxDepth: optional(
-      integer(
-        { doc: 'Most levels of nesting.', default: defaultJsonLimits.maxDepth },
-        { min: 1, max: defaultJsonLimits.maxDepth },
-      ),
-    ),
-  },
-  {
-    doc: 'Bounds on JSON bodies of LLM and MCP requests, checked before a body is parsed. A body that exceeds one is answered with 400.',
+    doc: 'Settings of the process, read at start. `logging.level`, `tracing` and `modelCatalog` also apply on reload.',
   },
 )
 
@@ -166,10 +148,18 @@ const frontendPolicies = object(
             ),
           ),
           json: optional(jsonLimits),
+          ...connectionFields,
         },
-        { doc: 'Limits of HTTP requests.' },
+        { doc: 'HTTP requests and connections.' },
       ),
     ),
+    networkAuthorization: optional(networkAuthorizationSchema),
+    accessLog: optional(accessLogSchema),
+    proxyProtocol: optional(proxyProtocolSchema),
+    proxy: optional(proxyProtocolSchema),
+    tls: optional(frontendTlsSchema),
+    tcp: optional(frontendTcpSchema),
+    tracing: optional(tracingSchema),
   },
   { doc: 'Settings of all listeners.' },
 )
@@ -181,6 +171,7 @@ export const configSchema = object(
     frontendPolicies: optional(frontendPolicies),
     gateways: optional(gatewaysSchema),
     routes: optional(routesSchema),
+    routeGroups: optional(routeGroupsSchema),
     tcpRoutes: optional(
       list(tcpRouteSchema, { doc: 'Where connections on gateways of protocol `TCP` or `TLS` go.' }),
     ),
@@ -190,8 +181,9 @@ export const configSchema = object(
     llm: optional(
       object(
         {
-          ...guardedLlmFields(guardrailsSchema),
+          ...guardedLlmFields({ guardrails: guardrailsSchema, authorization: authorizationSchema }),
           guardrails: optional(guardrailsSchema),
+          tls: optional(tlsSchema),
           policies: optional(llmPoliciesSchema),
         },
         { doc: 'The LLM endpoint: models, keys, limits and rules.' },
@@ -199,7 +191,15 @@ export const configSchema = object(
     ),
     mcp: optional(
       object(
-        { ...mcpFields, policies: optional(mcpPoliciesSchema) },
+        {
+          ...mcpFields,
+          policies: optional(
+            object(
+              { ...routePolicyFields, ...mcpForwardingFields },
+              { doc: 'Authentication, authorization, limits and forwarding of the MCP servers.' },
+            ),
+          ),
+        },
         { doc: 'The MCP endpoint: servers behind it, authentication and rules.' },
       ),
     ),
@@ -271,6 +271,16 @@ export function* configChecks(
     const mistake = hostnameMistake(hostname)
     if (mistake !== undefined) report(['frontendPolicies', 'http', 'allowedHosts', index], mistake)
   })
+  if (config.frontendPolicies?.networkAuthorization)
+    checkNetworkAuthorization(
+      config.frontendPolicies.networkAuthorization,
+      under('frontendPolicies', 'networkAuthorization'),
+    )
+  checkTelemetry(config, sections.backends, under())
+  if (config.frontendPolicies) {
+    checkProxyProtocol(config.frontendPolicies, under('frontendPolicies'))
+    checkConnections(config.frontendPolicies, under('frontendPolicies'))
+  }
   const scopes = policyScopes(config, sections)
   yield
   const reportLimit: ReportIssue = (path, message) => report(sections.written(path), message)
@@ -286,7 +296,13 @@ export function* configChecks(
       checkCosts(policies, reportPolicy)
   }
   checkStorage(config.config ?? {}, under('config'))
+  checkTermination(config.config ?? {}, under('config'))
   checkLedger(config.config ?? {}, under('config'))
+  const { customFunctions } = config.config ?? {}
+  if (customFunctions !== undefined)
+    checkCustomFunctions(customFunctions, allVariables, (message) =>
+      under('config')(['customFunctions'], message),
+    )
   if (config.config?.modelCatalog)
     checkModelCatalog(config.config.modelCatalog, under('config', 'modelCatalog'))
   const { session, mcp: mcpSettings } = config.config ?? {}
@@ -295,8 +311,16 @@ export function* configChecks(
     checkSessionTtl(mcpSettings.sessionTtl, under('config', 'mcp', 'sessionTtl'))
   }
   if (config.mcp) checkMcp(config.mcp, under('mcp'))
-  if (config.mcp?.policies) checkRoutePolicies(config.mcp.policies, 'mcp', under('mcp', 'policies'))
+  if (config.mcp?.policies) {
+    checkRoutePolicies(config.mcp.policies, 'mcp', under('mcp', 'policies'))
+    checkMcpForwarding(config.mcp.policies, sections.backends, under('mcp', 'policies'))
+  }
   if (config.llm) checkLlm(config.llm, under('llm'))
+  checkOwnTls(config, sections, under('llm', 'tls'))
+  config.llm?.models.forEach(({ authorization }, index) => {
+    if (authorization === undefined) return
+    checkAuthorization(authorization, celVariablesOf('llm'), under('llm', 'models', index, 'authorization'))
+  })
   for (const { config: guardrails, path } of guardrailsOf(config)) {
     checkGuardrails(guardrails, sections.backends, under(...path))
   }
@@ -305,11 +329,21 @@ export function* configChecks(
 
 /** The local limits of a scope, in both places. */
 function limitsOf({ policies, path }: LocatedScope): LocatedLimits[] {
-  const { localRateLimit = [], rateLimit } = policies
+  const { localRateLimit, rateLimit } = policies
   return [
-    { path: [...path, 'localRateLimit'], limits: localRateLimit },
-    { path: [...path, 'rateLimit', 'local'], limits: rateLimit?.local ?? [] },
+    ...localVariantsOf(localRateLimit).map(({ limits, at }) => ({
+      limits,
+      at: (part: Path) => [...path, 'localRateLimit', ...at(part)],
+    })),
+    { limits: rateLimit?.local ?? [], at: (part: Path) => [...path, 'rateLimit', 'local', ...part] },
   ]
+}
+
+function checkOwnTls(config: Config, { gateways }: TrafficSections, report: ReportIssue): void {
+  if (config.llm?.tls === undefined) return
+  checkTls(config.llm.tls, report)
+  if (portsOf({ ...config, gateways }).llm === undefined)
+    report([], 'is only valid with llm.port: set tls on the gateway')
 }
 
 /** Reports listener policies that do not apply to the `mcp` section. */
@@ -338,23 +372,6 @@ function guardrailsOf({ llm }: Config): { config: GuardrailsConfig; path: Path }
 
 function isLoopback(address: string): boolean {
   return isLoopbackHost(parseHostPort(address)?.host ?? '')
-}
-
-/** Every port has one owner. */
-function checkPorts(config: Config, { gateways, written }: TrafficSections, report: ReportIssue): void {
-  const { llm, mcp } = portsOf({ ...config, gateways })
-  const users = [
-    ...Object.entries(gateways).map(([name, { port }]) => ({ name, port, path: ['gateways', name, 'port'] })),
-    { name: 'llm', port: llm, path: ['llm'] },
-    { name: 'mcp', port: mcp, path: ['mcp'] },
-  ]
-  const owners = new Map<number, string>()
-  for (const { name, port, path } of users) {
-    if (port === undefined || port === 0) continue
-    const owner = owners.get(port)
-    if (owner === undefined) owners.set(port, name)
-    else report(written(path), `port ${port} is configured by both ${owner} and ${name}`)
-  }
 }
 
 function checkBackendReferences({ mcp }: Config, { backends }: TrafficSections, report: ReportIssue): void {

@@ -5,7 +5,8 @@ import { type Infer, object, optional } from '../schema/dsl.ts'
 import { gatewayReferences } from '../schema/gateway-references.ts'
 import type { ReportIssue } from '../schema/report.ts'
 
-const { cors, csrf, oidc, jwtAuth, basicAuth, apiKey, authorization, localRateLimit } = gatewayPolicyFields
+const { cors, csrf, oidc, jwtAuth, basicAuth, apiKey, authorization, localRateLimit, transformations } =
+  gatewayPolicyFields
 
 /** `ui`: the config API on gateways, for remote access. */
 export const uiSchema = object(
@@ -13,7 +14,7 @@ export const uiSchema = object(
     gateways: optional(gatewayReferences),
     policies: optional(
       object(
-        { cors, csrf, oidc, jwtAuth, basicAuth, apiKey, authorization, localRateLimit },
+        { cors, csrf, oidc, jwtAuth, basicAuth, apiKey, authorization, localRateLimit, transformations },
         {
           doc: 'Access to the console and the admin API. `oidc`, or `jwtAuth`, `basicAuth` or `apiKey` in strict mode, is required.',
         },

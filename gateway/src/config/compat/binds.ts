@@ -4,6 +4,7 @@ import { enumeration, type Infer, list, name, object, optional, port } from '../
 import type { Path } from '../../schema/path.ts'
 import { protocols, tlsSchema } from '../traffic/gateway-config.ts'
 import { routeSchema } from '../traffic/route-config.ts'
+import { tunnelFields } from '../tunnels/tunnels.ts'
 
 const listener = object(
   {
@@ -24,7 +25,8 @@ const listener = object(
 export const bindsSchema = list(
   object(
     {
-      port: port({ doc: 'Port to listen on.' }),
+      port: optional(port({ doc: 'Port to listen on. Optional with mode internal.' })),
+      ...tunnelFields,
       listeners: list(listener, { doc: 'Listeners on the port.' }),
     },
     { doc: 'A port.' },
@@ -53,7 +55,7 @@ export function translateBinds(binds: BindsConfig) {
   const paths: Translated['paths'] = { gateways: {}, routes: [], tcpRoutes: [] }
   const repeated: Path[] = []
   binds.forEach((bind, index) => {
-    const gateway = `bind-${bind.port}`
+    const gateway = `bind-${bind.port ?? 'internal'}`
     if (Object.hasOwn(gateways, gateway)) repeated.push(['binds', index, 'port'])
     gateways[gateway] = gatewayOf(bind)
     paths.gateways[gateway] = ['binds', index]
@@ -74,9 +76,11 @@ export function translateBinds(binds: BindsConfig) {
   return { gateways, routes, tcpRoutes, paths, repeated }
 }
 
-function gatewayOf({ port, listeners }: BindsConfig[number]) {
+function gatewayOf({ port = 0, mode, tunnelProtocol, listeners }: BindsConfig[number]) {
   return {
     port,
+    ...(mode === undefined ? {} : { mode }),
+    ...(tunnelProtocol === undefined ? {} : { tunnelProtocol }),
     listeners: listeners.map(({ routes, tcpRoutes, policies, ...rest }) => ({ ...rest, ...policies })),
   }
 }

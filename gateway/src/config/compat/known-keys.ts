@@ -1,244 +1,51 @@
 import type { Path } from '../../schema/path.ts'
 import { alternativesOf, childShapes, type Shape } from '../../schema/shape.ts'
+import { agentgatewayObjects } from './agentgateway-keys.ts'
 
-/** A key of agentgateway that this version does not support: planned for a later version, or out of scope. */
-type Support = 'planned' | 'unsupported'
+/** Keys of agentgateway's object, each with the names of the objects below it. */
+type Keys = ReadonlyMap<string, readonly string[]>
 
-/** Policies of gateways, routes, backends, `llm`, `mcp` and `ui`. */
-const policies: Record<string, Support> = {
-  a2a: 'unsupported',
-  ai: 'planned',
-  apiKey: 'planned',
-  authorization: 'planned',
-  backendAuth: 'planned',
-  backendTLS: 'planned',
-  backendTunnel: 'unsupported',
-  basicAuth: 'planned',
-  buffer: 'unsupported',
-  cors: 'planned',
-  csrf: 'planned',
-  delay: 'unsupported',
-  directResponse: 'planned',
-  extAuthz: 'unsupported',
-  extProc: 'unsupported',
-  guardrails: 'planned',
-  health: 'planned',
-  http: 'planned',
-  jwtAuth: 'planned',
-  localRateLimit: 'planned',
-  mcpAuthentication: 'planned',
-  mcpAuthorization: 'planned',
-  mcpGuardrails: 'unsupported',
-  oidc: 'planned',
-  rateLimit: 'planned',
-  remoteRateLimit: 'planned',
-  requestHeaderModifier: 'planned',
-  requestMirror: 'unsupported',
-  requestRedirect: 'planned',
-  responseHeaderModifier: 'planned',
-  retry: 'planned',
-  sessionAffinity: 'unsupported',
-  tcp: 'unsupported',
-  timeout: 'planned',
-  transformations: 'unsupported',
-  urlRewrite: 'planned',
-}
+/** Keys of agentgateway for a later version of this product: providers and guards of cloud vendors. */
+const planned: ReadonlySet<string> = new Set([
+  ...['azureOpenAI', 'bedrock', 'copilot', 'gemini', 'vertex', 'aws', 'gcp'],
+  ...['awsRegion', 'vertexProject', 'vertexRegion'],
+  ...['openAIModeration', 'bedrockGuardrails', 'googleModelArmor', 'azureContentSafety'],
+])
 
-/** `policies.ai`. */
-const aiPolicy: Record<string, Support> = {
-  postConversionTransformations: 'unsupported',
-  promptCaching: 'unsupported',
-  promptGuard: 'planned',
-  prompts: 'unsupported',
-  transformations: 'unsupported',
-}
+/** Settings of agentgateway's own control plane. */
+const controlPlaneKeys = [
+  ...['caAddress', 'caAuthToken', 'clusterId', 'gateway', 'hbone', 'localXdsPath', 'namespace', 'network'],
+  ...['serviceAccount', 'skipValidateTrustDomain', 'trustDomain', 'additionalTrustDomains', 'xdsAddress'],
+  'xdsAuthToken',
+]
 
-/** Request and response guards at `place`. */
-function guardsAt(place: string): Record<string, Record<string, Support>> {
-  const guard: Record<string, Support> = {
-    azureContentSafety: 'unsupported',
-    bedrockGuardrails: 'unsupported',
-    googleModelArmor: 'unsupported',
-    openAIModeration: 'unsupported',
-    scope: 'unsupported',
-  }
-  const entries = [`${place}.request[]`, `${place}.response[]`].map((entry) => ({
-    [entry]: guard,
-    [`${entry}.webhook.target`]: { service: 'unsupported' as const },
-  }))
-  return Object.assign({}, ...entries)
-}
-
-/** `provider` of an LLM backend. */
-const aiProviders: Record<string, Support> = {
-  azure: 'planned',
-  azureOpenAI: 'planned',
-  bedrock: 'planned',
-  copilot: 'unsupported',
-  vertex: 'planned',
-}
-
-/** LLM backend at `place`, and the providers of its groups. */
-function aiBackendAt(place: string): Record<string, Record<string, Support>> {
-  const entries = [place, `${place}.groups[].providers[]`].map((entry) => ({
-    [entry]: { tokenize: 'unsupported' as const },
-    [`${entry}.provider`]: aiProviders,
-    [`${entry}.policies`]: policies,
-    [`${entry}.policies.ai`]: aiPolicy,
-  }))
-  return Object.assign({}, ...entries)
-}
-
-/** Keys by the path of their object; `[]` stands for any item and `*` for any key. */
-const knownKeys: Record<string, Record<string, Support>> = {
-  '': {
-    backends: 'planned',
-    binds: 'planned',
-    config: 'planned',
-    frontendPolicies: 'planned',
-    gateways: 'planned',
-    llm: 'planned',
-    mcp: 'planned',
-    policies: 'unsupported',
-    routeGroups: 'unsupported',
-    routes: 'planned',
-    services: 'unsupported',
-    tcpRoutes: 'planned',
-    ui: 'planned',
-    workloads: 'unsupported',
-  },
-  config: {
-    adminAddr: 'planned',
-    backend: 'unsupported',
-    connectionMinTerminationDeadline: 'unsupported',
-    connectionTerminationDeadline: 'planned',
-    customFunctions: 'unsupported',
-    database: 'planned',
-    dns: 'unsupported',
-    enableIpv6: 'unsupported',
-    hbone: 'unsupported',
-    logging: 'planned',
-    mcp: 'planned',
-    metrics: 'unsupported',
-    modelCatalog: 'planned',
-    readinessAddr: 'planned',
-    sensitiveHeaders: 'unsupported',
-    session: 'planned',
-    spiffe: 'unsupported',
-    standardAttributes: 'unsupported',
-    statsAddr: 'planned',
-    storage: 'planned',
-    tracing: 'planned',
-    workerThreads: 'unsupported',
-    xds: 'unsupported',
-  },
-  'gateways.*': { ...policies, listeners: 'planned', protocol: 'planned', tls: 'planned' },
-  'gateways.*.listeners[]': { ...policies, hostname: 'planned', protocol: 'planned', tls: 'planned' },
-  'routes[]': { namespace: 'unsupported', ruleName: 'unsupported' },
-  'routes[].policies': policies,
-  'routes[].policies.ai': aiPolicy,
-  'routes[].backends[].policies': policies,
-  'routes[].backends[].policies.ai': aiPolicy,
-  ...aiBackendAt('routes[].backends[].ai'),
-  'routes[].backends[]': {
-    ai: 'planned',
-    aws: 'unsupported',
-    dynamic: 'unsupported',
-    internal: 'unsupported',
-    mcp: 'planned',
-    policies: 'planned',
-    routeGroup: 'unsupported',
-    service: 'unsupported',
-    weight: 'planned',
-  },
-  'tcpRoutes[].policies': policies,
-  'backends[]': { ai: 'planned', aws: 'unsupported', internal: 'unsupported', mcp: 'planned' },
-  'backends[].policies': policies,
-  'binds[].listeners[].policies': policies,
-  'backends[].policies.ai': aiPolicy,
-  ...aiBackendAt('backends[].ai'),
-  llm: {
-    gateways: 'planned',
-    guardrails: 'planned',
-    policies: 'planned',
-    providers: 'planned',
-    tls: 'planned',
-    virtualModels: 'planned',
-  },
-  'llm.policies': policies,
-  ...guardsAt('llm.guardrails'),
-  ...guardsAt('llm.policies.guardrails'),
-  ...guardsAt('llm.models[].guardrails'),
-  ...guardsAt('routes[].policies.ai.promptGuard'),
-  ...guardsAt('routes[].backends[].policies.ai.promptGuard'),
-  'llm.models[]': {
-    auth: 'unsupported',
-    authorization: 'unsupported',
-    backendTunnel: 'unsupported',
-    defaults: 'planned',
-    finalTransformation: 'unsupported',
-    guardrails: 'planned',
-    health: 'unsupported',
-    id: 'planned',
-    matches: 'planned',
-    overrides: 'planned',
-    passthrough: 'unsupported',
-    promptCaching: 'unsupported',
-    requestHeaders: 'unsupported',
-    responseHeaders: 'unsupported',
-    tls: 'unsupported',
-    transformation: 'unsupported',
-    visibility: 'planned',
-  },
-  'llm.models[].params': {
-    awsRegion: 'planned',
-    azureApiVersion: 'planned',
-    azureProjectName: 'planned',
-    azureResourceName: 'planned',
-    azureResourceType: 'planned',
-    hostOverride: 'unsupported',
-    pathOverride: 'unsupported',
-    pathPrefix: 'unsupported',
-    tokenize: 'unsupported',
-    vertexProject: 'planned',
-    vertexRegion: 'planned',
-  },
-  'llm.policies.apiKey.keys[]': { budgets: 'unsupported', scopes: 'unsupported' },
-  'llm.policies.cors': { maxAge: 'planned' },
-  mcp: {
-    dnsRebindingProtection: 'unsupported',
-    failureMode: 'planned',
-    gateways: 'planned',
-    prefixMode: 'planned',
-    statefulMode: 'planned',
-  },
-  'mcp.policies': policies,
-  'mcp.targets[].policies': policies,
-  'routes[].backends[].mcp.targets[].policies': policies,
-  'backends[].mcp.targets[].policies': policies,
-  'mcp.targets[]': {
-    mcp: 'planned',
-    openapi: 'planned',
-    policies: 'planned',
-    sse: 'planned',
-    stdio: 'planned',
-  },
-  ui: { gateways: 'planned', policies: 'planned' },
-  'ui.policies': policies,
-  frontendPolicies: { accessLog: 'planned', http: 'planned', tracing: 'planned' },
-  ...Object.fromEntries(
-    ['gateways.*', 'gateways.*.listeners[]', 'routes[].policies', 'llm.policies', 'mcp.policies']
-      .flatMap((place) => [`${place}.remoteRateLimit`, `${place}.rateLimit.global`])
-      .map((place) => [place, { policies: 'unsupported', service: 'unsupported' }] as const),
-  ),
-}
-
-const replacements: Record<string, string> = {
-  'llm.models[].params.hostOverride': 'use baseUrl',
-  'llm.models[].params.pathOverride': 'use baseUrl',
-  'llm.models[].params.pathPrefix': 'use baseUrl',
-  'config.connectionMinTerminationDeadline': 'use connectionTerminationDeadline',
-}
+/** The nearest supported setting for `object.key` of agentgateway, or for a key of any object. */
+const alternatives: ReadonlyMap<string, string> = new Map([
+  ...controlPlaneKeys.map((key): [string, string] => [
+    `Config.${key}`,
+    'it belongs to the control plane of agentgateway; on Kubernetes use tollgate controller',
+  ]),
+  ['Config.dns', 'addresses of both families are used as the resolver of the system returns them'],
+  ['Config.enableIpv6', 'use bindAddress: 0.0.0.0 to listen on IPv4 only'],
+  ['Config.spiffe', 'use certificate files, which are watched'],
+  ['SpiffeConfig.endpoint', 'use certificate files, which are watched'],
+  ['spiffe', 'use cert, key and root with files, which are watched'],
+  ['developerImplicit', 'use implicit or explicitConfig'],
+  ['Root.policies', 'set policies on gateways, routes, backends, llm, mcp or ui'],
+  ['Root.services', 'use backends with endpoints'],
+  ['Root.workloads', 'use backends with endpoints'],
+  ['service', 'use host, or a backend with endpoints'],
+  ['internal', 'use a backend with endpoints'],
+  ['FrontendPolicies.connect', 'use tunnelProtocol: connect of gateways'],
+  ['FrontendPolicies.networkExtAuthz', 'use networkAuthorization'],
+  ['FrontendHTTP.http1HeaderCase', 'header names of responses are in lower case'],
+  ['namespace', 'use name'],
+  ['ruleName', 'use name'],
+  [
+    'AuthorizationLocation.expression',
+    'credentials for backends have a header, queryParameter or cookie as location',
+  ],
+])
 
 /** Objects of the configuration that have policies, with their names in messages. */
 const policyPlaces: readonly (readonly [name: string, path: Path])[] = [
@@ -259,20 +66,23 @@ const policyPlaces: readonly (readonly [name: string, path: Path])[] = [
  */
 export function unsupportedKeyMessage(path: Path, root: Shape): string | undefined {
   const key = String(path.at(-1))
-  const place = placeOf(path.slice(0, -1))
-  const keys = Object.hasOwn(knownKeys, place) ? knownKeys[place] : undefined
-  const support = keys !== undefined && Object.hasOwn(keys, key) ? keys[key] : undefined
-  if (support === undefined) return undefined
-  const validPlaces = Object.hasOwn(policies, key) && hasPolicies(place) ? placesWith(key, root) : []
+  const validPlaces = isPolicy(path) ? placesWith(key, root) : []
   if (validPlaces.length > 0) return `${key} is only valid on ${enumerated(validPlaces)}`
-  if (support === 'planned') return `agentgateway's ${key} is not supported yet in this version`
-  const replacement = replacements[`${place}.${key}`]
-  return `agentgateway's ${key} is not supported${replacement === undefined ? '' : `: ${replacement}`}`
+  const parents = objectsAt(path.slice(0, -1)).filter((name) => keysOf(name)?.has(key) === true)
+  if (path.length === 0 || parents.length === 0) return undefined
+  if (planned.has(key)) return `agentgateway's ${key} is not supported yet in this version`
+  const specific = parents
+    .map((name) => alternatives.get(`${name}.${key}`))
+    .find((text) => text !== undefined)
+  const alternative = specific ?? alternatives.get(key)
+  return `agentgateway's ${key} is not supported${alternative === undefined ? '' : `: ${alternative}`}`
 }
 
-/** Whether the object at a place has policies, under `policies` or among its own keys. */
-function hasPolicies(place: string): boolean {
-  return place.endsWith('policies') || place.startsWith('gateways.*')
+/** Whether the key at a path is a policy: a key of `policies`, or of a gateway or listener. */
+function isPolicy(path: Path): boolean {
+  const [first] = path
+  if (path.at(-2) === 'policies') return true
+  return first === 'gateways' && (path.length === 3 || (path.length === 5 && path[2] === 'listeners'))
 }
 
 /** Names of the places whose policies include `key`. */
@@ -288,14 +98,34 @@ function enumerated(names: readonly string[]): string {
   return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} and ${last}`
 }
 
-/** Path of an object as in `knownKeys`. Only gateways have names that the user chooses. */
-function placeOf(path: Path): string {
-  const [first, , ...rest] = path
-  const generic = first === 'gateways' && path.length > 1 ? ['gateways.*', ...rest] : path
-  const place = generic.reduce<string>((before, step) => {
-    if (typeof step === 'number') return `${before}[]`
-    return before === '' ? step : `${before}.${step}`
-  }, '')
-  // Routes inside `binds` have the keys of `routes`.
-  return place.replace(/^binds\[\]\.listeners\[\]\.(?=routes\[\]|tcpRoutes\[\])/, '')
+/** Names of agentgateway's objects at a path. Items of lists have the path of the list. */
+function objectsAt(path: Path): readonly string[] {
+  return path.reduce<readonly string[]>(
+    (names, step) => {
+      if (typeof step === 'number') return names
+      return names.flatMap((name) => keysOf(name)?.get(step) ?? keysOf(name)?.get('*') ?? [])
+    },
+    ['Root'],
+  )
+}
+
+function keysOf(name: string): Keys | undefined {
+  if (objects.size === 0) readObjects()
+  return objects.get(name)
+}
+
+/** Filled on first use: most configurations have no unknown key. */
+const objects = new Map<string, Keys>()
+
+function readObjects(): void {
+  for (const [, name = '', text = ''] of agentgatewayObjects.matchAll(/^(\w+)=(.*(?:\n .*)*)/gm)) {
+    const keys = text
+      .trim()
+      .split(/\s+/)
+      .map((item): [string, string[]] => {
+        const [key = '', below] = item.split(':')
+        return [key, below === undefined ? [] : below.split('|')]
+      })
+    objects.set(name, new Map(keys))
+  }
 }

@@ -17,7 +17,7 @@ export function createDetachedExchange(facts: Partial<Facts>, clock: Clock): Exc
         host: 'localhost',
         path: '/v1/chat/completions',
         query: '',
-        version: '1.1',
+        version: 'HTTP/1.1',
         headers: {},
         arrivedAt: clock.now(),
       },

@@ -78,11 +78,11 @@ export function explainRequest(
     path: target.path,
     trailingSlash: target.trailingSlash,
     query: target.query,
-    version: '1.1',
+    version: 'HTTP/1.1',
     headers: request.headers,
   }
   const place = { gateway, name, port, protocol, tls }
-  if (listener.kind === 'tcp')
+  if (listener.kind !== 'http')
     return {
       kind: 'explained',
       listener: place,

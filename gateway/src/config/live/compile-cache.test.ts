@@ -96,6 +96,15 @@ describe('files of compile results', () => {
     expect([cache.readFile('running'), cache.readFile('certificate')]).toEqual(['r', 'repaired'])
   })
 
+  it('reads a file of requests at each call, and does not report it', () => {
+    const { cache, texts } = folder({ token: 'one' })
+    const read = cache.cached({}, 'token', () => () => cache.readFileNow('token'))
+    expect(read()).toBe('one')
+    texts['token'] = 'two'
+    expect(read()).toBe('two')
+    expect([...cache.files()]).toEqual([])
+  })
+
   it('caches nothing if the creation throws', () => {
     const { cache, texts } = folder({})
     const node = {}

@@ -1,7 +1,7 @@
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 
 /** Compile results by configuration node, state by name, and the files that the results were made of. */
-export type CompileCache = Pick<CompileContext, 'cached' | 'retained' | 'readFile'> & {
+export type CompileCache = Pick<CompileContext, 'cached' | 'retained' | 'readFile' | 'readFileNow'> & {
   /**
    * Starts a compilation; the next call of `files` covers the results used since then. Evicts files that are
    * not `watched`: changes to them are not reported. They belong to a configuration that was not committed.
@@ -24,6 +24,7 @@ export function createCompileCache(readText: (path: string) => string): CompileC
     cached: createResultCache(files),
     retained: createRetainedState(),
     readFile: files.read,
+    readFileNow: readText,
     begin: files.begin,
     files: () => new Map([...files.used()].map(([path, { text }]) => [path, text])),
     evictFile: files.evict,

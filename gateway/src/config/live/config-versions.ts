@@ -41,15 +41,21 @@ export function createConfigVersions({ first, yieldPoint }: ConfigVersionsOption
   let loaded = current
 
   function withStarted(written: Config): Config {
-    const { logging: { level } = {}, modelCatalog } = written.config ?? {}
-    if (level === started.logging?.level && modelCatalog === started.modelCatalog)
-      return { ...written, config: first.config }
+    const { logging: { level } = {}, modelCatalog, tracing } = written.config ?? {}
+    const isStarted =
+      level === started.logging?.level && modelCatalog === started.modelCatalog && tracing === started.tracing
+    if (isStarted) return { ...written, config: first.config }
     const fixed = withoutReloadable(started)
     const logging = { ...fixed.logging, ...(level && { level }) }
     const hasLogging = started.logging !== undefined || level !== undefined
     return {
       ...written,
-      config: { ...fixed, ...(hasLogging && { logging }), ...(modelCatalog && { modelCatalog }) },
+      config: {
+        ...fixed,
+        ...(hasLogging && { logging }),
+        ...(modelCatalog && { modelCatalog }),
+        ...(tracing && { tracing }),
+      },
     }
   }
 
@@ -78,8 +84,13 @@ export function createConfigVersions({ first, yieldPoint }: ConfigVersionsOption
 
 type Settings = NonNullable<Config['config']>
 
-/** Settings that are read at start: all but `logging.level` and `modelCatalog`. */
-function withoutReloadable({ modelCatalog: _, logging = {}, ...fixed }: Settings): Settings {
+/** Settings that are read at start: all but `logging.level`, `modelCatalog` and `tracing`. */
+function withoutReloadable({
+  modelCatalog: _,
+  tracing: _tracing,
+  logging = {},
+  ...fixed
+}: Settings): Settings {
   const { level: _level, ...read } = logging
   return Object.keys(read).length === 0 ? fixed : { ...fixed, logging: read }
 }

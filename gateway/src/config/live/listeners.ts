@@ -22,6 +22,8 @@ export type PreparedListeners = {
 export type LiveListeners = {
   /** The active listener of an address; undefined after its removal by a reload. */
   find(key: string): Listener | undefined
+  /** Key of the listener for connections to a port by CONNECT requests; undefined without one. */
+  keyOfPort(port: number): string | undefined
   /**
    * Opens the addresses that `next` adds. Throws if one of them cannot be opened; then nothing has changed.
    * One preparation at a time, each ended by `commit` or `abort`.
@@ -59,7 +61,8 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     const opened = new Map<string, ListeningServer>()
     try {
       for (const [key, listener] of next.listeners) {
-        if (!servers.has(key) && !isEnding) opened.set(key, await open(listener, find))
+        if (!servers.has(key) && !isEnding && listener.isInternal !== true)
+          opened.set(key, await open(listener, find))
       }
     } catch (error) {
       for (const server of opened.values()) server.close()
@@ -93,6 +96,14 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
 
   return {
     find,
+    keyOfPort(port) {
+      const all = [...snapshot.listeners.values()]
+      const found =
+        all.find((listener) => listener.port === port) ??
+        all.find((listener) => listener.isInternal === true && listener.port === 0)
+      // A tunnel within a tunnel would have no end.
+      return found?.kind === 'connect' ? undefined : found?.key
+    },
     async prepare(next) {
       // Other data planes may serve its addresses already: a request must not fail before the commit.
       if (!isActive) snapshot = next

@@ -1,4 +1,5 @@
 import { compileCel } from '../../cel/cel.ts'
+import { allVariables } from '../../policies/registry/cel-variables.ts'
 import type { Format } from '../../schema/dsl.ts'
 import type { FormatCheck } from './load.ts'
 
@@ -6,15 +7,11 @@ import type { FormatCheck } from './load.ts'
 export const formatChecks: Partial<Record<Format, FormatCheck>> = {
   cel(text, { meta }) {
     const roots = 'roots' in meta && meta.roots !== undefined ? new Set(meta.roots) : undefined
-    const result = compileCel(text, roots ?? allRoots)
+    const result = compileCel(text, roots ?? allVariables)
     if (result.kind === 'program') return undefined
     return { message: result.message, at: offsetOf(text, result.line, result.column) }
   },
 }
-
-const allRoots: ReadonlySet<string> = new Set([
-  ...['now', 'request', 'request.body', 'source', 'jwt', 'basicAuth', 'apiKey', 'llmRequest', 'llm', 'ui'],
-])
 
 function offsetOf(text: string, line: number, column: number): number {
   const before = text.split('\n').slice(0, line - 1)

@@ -163,11 +163,10 @@ it('runs the checks of the whole file despite a misspelt key', () => {
 })
 
 it('reports keys of agentgateway', () => {
-  const text = 'mcp: {}\nworkloads: []\nllm:\n  models: []\n  policies:\n    extProc: {}\n'
+  const text = 'mcp: {}\nworkloads: []\n'
   expect(issues(text)).toEqual([
-    "c.yaml:1:1: mcp: agentgateway's mcp is not supported yet in this version",
-    "c.yaml:2:1: workloads: agentgateway's workloads is not supported",
-    "c.yaml:6:5: llm.policies.extProc: agentgateway's extProc is not supported",
+    "c.yaml:1:1: mcp: agentgateway's mcp is not supported",
+    "c.yaml:2:1: workloads: agentgateway's workloads is not supported: use backends with endpoints",
   ])
 })
 

@@ -1,6 +1,6 @@
 import { type Checked, check, type Mistake } from '../../schema/check.ts'
 import type { Format, Schema } from '../../schema/dsl.ts'
-import { formatPath, type Path } from '../../schema/path.ts'
+import { formatPath, type Path, valueAt } from '../../schema/path.ts'
 import { printable } from '../../schema/printable.ts'
 import { type Shape, shapeOf } from '../../schema/shape.ts'
 import { visitStrings } from '../../schema/visit-strings.ts'
@@ -39,6 +39,8 @@ export type ConfigSource<T> = {
   env: Environment
   schema: Schema<T>
   checks: readonly ConfigCheck<T>[]
+  /** Changes the value of the text in place, before the schema and the checks read it. */
+  prepare?: ((schema: Schema<T>, value: unknown) => void) | undefined
   /** Checks of texts with a format. They also run if the rest of the file has mistakes. */
   formats?: Partial<Record<Format, FormatCheck>>
 }
@@ -68,6 +70,7 @@ export function loadConfigText<T>(source: ConfigSource<T>): LoadResult<T> {
 /** Loads a text in JSON; undefined for other texts, and for errors, whose positions need the other reader. */
 function loadJson<T>(text: string, source: ConfigSource<T>): LoadResult<T> | undefined {
   const value = parsePlainJson(text)
+  if (value !== undefined) source.prepare?.(source.schema, value)
   const checked = value && check(source.schema, value)
   if (checked?.kind !== 'valid' || hasFormatMistakes(source, value)) return undefined
   let hasMistakes = false
@@ -87,6 +90,7 @@ function loadJson<T>(text: string, source: ConfigSource<T>): LoadResult<T> | und
 function loadYaml<T>(text: string, source: ConfigSource<T>): LoadResult<T> {
   const yaml = readYaml(text)
   const plain = toPlainValue(yaml.tree, shapeOf(source.schema), source.env)
+  source.prepare?.(source.schema, plain.value)
   const checked = check(source.schema, plain.value, (path) => !plain.fromEnvironment.has(formatPath(path)))
   const unread: Found[] = [...yaml.mistakes.map((mistake) => ({ ...mistake, path: [] })), ...plain.mistakes]
   const found = [...unread, ...furtherMistakes(source, yaml, plain, checked, unread)]
@@ -120,7 +124,8 @@ function furtherMistakes<T>(
   if (unread.length > 0 && yaml.tree.kind === 'scalar') return []
   const explained = new Set(unread.map(({ offset }) => offset))
   for (const { path } of unread) if (path.length > 0) explained.add(locate(yaml.tree, path, 'value'))
-  const mistakes = checked.kind === 'valid' ? [] : checked.mistakes
+  const mistakes =
+    checked.kind === 'valid' ? [] : withoutConsequences(checked.mistakes, plain.value, shapeOf(source.schema))
   const ofFormats = formatMistakes(source, yaml.tree, plain.value)
   // Both report a text that does not compile; the format check has the exact position.
   const formatted = new Set(ofFormats.map(({ path }) => formatPath(path)))
@@ -132,6 +137,23 @@ function furtherMistakes<T>(
     ...ofFormats,
     ...ofChecks.filter(({ path }) => !formatted.has(formatPath(path))),
   ].filter(({ offset }) => !explained.has(offset))
+}
+
+/**
+ * Omits mistakes that follow from an unsupported key of agentgateway in the same object: fields that are
+ * missing beside it, and choices without it.
+ */
+function withoutConsequences(mistakes: readonly Mistake[], value: unknown, root: Shape): readonly Mistake[] {
+  const incomplete = new Set<string>()
+  for (const { path, part } of mistakes)
+    if (part === 'key' && unsupportedKeyMessage(path, root) !== undefined)
+      incomplete.add(formatPath(path.slice(0, -1)))
+  if (incomplete.size === 0) return mistakes
+  return mistakes.filter(({ path, part }) => {
+    if (part === 'key') return true
+    const isMissing = valueAt(value, path) === undefined
+    return !incomplete.has(formatPath(isMissing ? path.slice(0, -1) : path))
+  })
 }
 
 type Document = { tree: YamlTree; plain: PlainValue; shape: Shape }

@@ -1,12 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
 import { parseKeySet } from '../../identity/jwt/key-set.ts'
 import { messageOf } from '../../lib/thrown.ts'
+import { readAuthority } from '../../net/tls/dynamic-ca.ts'
 import { certificateProblem, createTlsIdentity, privateKeyProblem } from '../../net/tls/server-tls.ts'
 import { parseHtpasswd } from '../../policies/basic-auth/htpasswd.ts'
 import type { FileContent, PemSource } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { visitStrings } from '../../schema/visit-strings.ts'
-import { isCredential } from '../../upstream/auth.ts'
+import { isCredential } from '../../upstream/credentials/credential.ts'
 import { type Config, configSchema } from '../schema.ts'
 import { listenersOf } from '../traffic/attachments.ts'
 import { trafficSections } from '../traffic/sections.ts'
@@ -43,13 +44,16 @@ function checkTexts(config: Config, read: ReadText | undefined, report: ReportIs
 /** Checks that certificates and keys that are valid on their own match. */
 function checkKeyPairs(config: Config, read: ReadText | undefined, report: ReportIssue): void {
   const sections = trafficSections(config)
-  for (const [name, gateway] of Object.entries(sections.gateways)) {
-    for (const { tls, path } of listenersOf(name, gateway)) {
+  const ofGateways = Object.entries(sections.gateways).map(([name, gateway]) => listenersOf(name, gateway))
+  const listeners = [...ofGateways, [{ tls: config.llm?.tls, path: ['llm'] }]]
+  for (const group of listeners) {
+    for (const { tls, path } of group) {
       const [cert, key] = [tls?.cert, tls?.key].map((source) => source && textOf(source, read))
       if (cert === undefined || key === undefined) continue
       if (certificateProblem(cert) !== undefined || privateKeyProblem(key) !== undefined) continue
       try {
         createTlsIdentity({ cert, key })
+        if (tls?.mode === 'dynamicCa') readAuthority({ cert, key })
       } catch (error) {
         const message = messageOf(error)
         report(sections.written([...path, 'tls']), message)

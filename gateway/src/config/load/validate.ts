@@ -70,17 +70,18 @@ export type ConfigPart =
   | { kind: 'route' | 'tcpRoute' | 'backend'; value: ConfigTree }
   | { kind: 'gateway'; name: string; value: ConfigTree }
   | { kind: 'policies'; of: 'http' | 'llm' | 'mcp'; value: ConfigTree }
+  | { kind: 'frontendPolicies'; value: ConfigTree }
 
 /** The valid parts that a part may refer to. */
 export type PartSurroundings = Pick<Config, 'config' | 'gateways' | 'backends'>
 
-type Section = 'routes' | 'tcpRoutes' | 'backends' | 'gateways'
+type Section = 'routes' | 'tcpRoutes' | 'backends' | 'gateways' | 'frontendPolicies'
 
 /** A configuration of one part and what it refers to. */
 type SmallConfig = {
   tree: ConfigTree
   /** Path of the part. */
-  path: readonly [Section, string | number, ...string[]]
+  path: readonly [Section, ...(string | number)[]]
 }
 
 /**
@@ -223,6 +224,8 @@ function smallConfigOf(part: ConfigPart, surroundings: PartSurroundings): SmallC
         path: ['routes', 0, 'policies'],
       }
     }
+    case 'frontendPolicies':
+      return { tree: { ...common, frontendPolicies: value }, path: ['frontendPolicies'] }
     case 'route':
     case 'tcpRoute': {
       const section = part.kind === 'route' ? 'routes' : 'tcpRoutes'

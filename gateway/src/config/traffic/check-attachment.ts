@@ -45,6 +45,11 @@ export function checkAttachment(
       )
       return []
     }
+    const [gateway = ''] = reference.split('/')
+    if (gateways[gateway]?.tunnelProtocol === 'connect') {
+      report(at, `gateway ${gateway} accepts CONNECT requests and has no routes: use the gateways behind it`)
+      return []
+    }
     const fitting = listeners.filter((listener) => carriesHttp(listener) === (needs === 'http'))
     if (fitting.length === 0) {
       const kind =

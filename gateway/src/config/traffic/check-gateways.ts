@@ -2,15 +2,19 @@ import { hostnameMistake, normaliseHostname } from '../../pipeline/routing/hostn
 import { checkGatewayPolicies } from '../../policies/registry/check.ts'
 import type { Path } from '../../schema/path.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import { checkVersions } from '../frontend/tls-fields.ts'
+import { checkTunnels } from '../tunnels/tunnels.ts'
 import { carriesHttp, type Gateways, type ListenerPlan, listenersOf } from './attachments.ts'
-import type { GatewayConfig } from './gateway-config.ts'
+import type { GatewayConfig, TlsConfig } from './gateway-config.ts'
 
 /** Checks rules beyond the schema on gateways. Paths are relative to the root, with `binds` as `gateways`. */
 export function checkGateways(gateways: Gateways, report: ReportIssue): void {
+  checkTunnels(gateways, report)
   for (const [name, gateway] of Object.entries(gateways)) {
     checkOne(name, gateway, (path, message) => report(['gateways', name, ...path], message))
     const listeners = listenersOf(name, gateway)
     checkTogether(listeners, report)
+    if (gateway.tunnelProtocol === 'connect') checkProxyTls(listeners, report)
     for (const listener of listeners) checkListener(listener, report)
   }
 }
@@ -19,7 +23,7 @@ function checkOne(name: string, gateway: GatewayConfig, report: ReportIssue): vo
   if (name.includes('/')) report([], 'must not contain a slash, which separates gateway and listener')
   if (gateway.listeners === undefined) return
   for (const key of Object.keys(gateway)) {
-    if (key === 'port' || key === 'listeners') continue
+    if (['port', 'listeners', 'mode', 'tunnelProtocol'].includes(key)) continue
     report([key], `belongs in the listeners: a gateway with listeners has no other field than port`)
   }
 }
@@ -44,9 +48,16 @@ function checkTogether(listeners: readonly ListenerPlan[], report: ReportIssue):
         [...listener.path, 'protocol'],
         `listeners of one port must have the same protocol; the first has ${first.protocol}, this one ${listener.protocol}`,
       )
-    } else if ((listener.tls === undefined) !== (first.tls === undefined)) {
-      report(listener.path, 'tls must be set for all listeners of a port or for none')
     }
+  }
+}
+
+/** Checks that a proxy reads the requests of all its listeners. */
+function checkProxyTls(listeners: readonly ListenerPlan[], report: ReportIssue): void {
+  if (listeners.every(({ tls }) => tls === undefined)) return
+  for (const { path, tls } of listeners) {
+    if (tls === undefined)
+      report(path, 'tls must be set for all listeners with tunnelProtocol connect, or for none')
   }
 }
 
@@ -60,12 +71,7 @@ function checkListener(listener: ListenerPlan, report: ReportIssue): void {
     (...prefix: Path): ReportIssue =>
     (inner, message) =>
       report([...path, ...prefix, ...inner], message)
-  if (tls !== undefined && (tls.cert === undefined || tls.key === undefined)) {
-    report([...path, 'tls'], 'cert and key are required')
-  }
-  if (tls?.minTLSVersion === 'TLS_V1_3' && tls.maxTLSVersion === 'TLS_V1_2') {
-    report([...path, 'tls', 'maxTLSVersion'], 'must not be older than minTLSVersion')
-  }
+  if (tls !== undefined) checkTls(tls, under('tls'))
   if (protocol === 'HTTPS' && tls === undefined) report(path, 'protocol HTTPS requires tls')
   if (protocol === 'HTTP' && tls !== undefined)
     report([...path, 'protocol'], 'protocol must be HTTPS or TLS with tls')
@@ -80,7 +86,15 @@ function checkListener(listener: ListenerPlan, report: ReportIssue): void {
   else checkNoPolicies(listener, report)
 }
 
-const ofTransport = new Set(['name', 'port', 'hostname', 'protocol', 'tls', 'listeners'])
+/** Reports missing files and contradictory versions. */
+export function checkTls(tls: TlsConfig, report: ReportIssue): void {
+  if (tls.cert === undefined || tls.key === undefined) report([], 'cert and key are required')
+  checkVersions(tls, report)
+}
+
+const ofTransport = new Set([
+  ...['name', 'port', 'hostname', 'protocol', 'tls', 'listeners', 'mode', 'tunnelProtocol'],
+])
 
 function checkNoPolicies({ config, path }: ListenerPlan, report: ReportIssue): void {
   for (const key of Object.keys(config)) {

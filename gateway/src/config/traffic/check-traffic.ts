@@ -2,17 +2,19 @@ import { checkForwardingPolicies, checkRouteBackends } from '../../backends/http
 import { checkLlmBackend, checkLlmPolicy } from '../../backends/llm/config/check-backend.ts'
 import { backendReferences, checkMcpBackend } from '../../backends/mcp/check-config.ts'
 import type { McpBackendConfig } from '../../backends/mcp/config.ts'
+import { checkTargetHealth } from '../../backends/mcp/targets/upstream.ts'
 import { checkTcpRoute } from '../../backends/tcp/config.ts'
 import { attachedHostnames, hostnameMistake } from '../../pipeline/routing/hostnames.ts'
 import { checkMatch } from '../../pipeline/routing/route-match.ts'
 import { checkRegexMatches } from '../../pipeline/routing/route-table.ts'
 import { checkGuardrails } from '../../policies/guardrails/config.ts'
-import { checkRoutePolicies } from '../../policies/registry/check.ts'
+import { checkBackendScope } from '../../policies/registry/backend-scope.ts'
+import { checkRoutePolicies, respondsAlways } from '../../policies/registry/check.ts'
 import { checkNoBody } from '../../policies/registry/expressions.ts'
 import type { Path } from '../../schema/path.ts'
 import type { ReportIssue } from '../../schema/report.ts'
-import { checkBackendAuth, checkBackendTls, checkNamedBackends } from '../../upstream/check.ts'
-import { findBackend, hasServers } from '../../upstream/config.ts'
+import { checkBackendPolicies, checkNamedBackends } from '../../upstream/check.ts'
+import { findBackend, hasServers, requestPolicyOf } from '../../upstream/config.ts'
 import { missingBackend } from '../../upstream/destination.ts'
 import { type ListenerPlan, listenersAt, referencesOf } from './attachments.ts'
 import { checkAttachment } from './check-attachment.ts'
@@ -20,7 +22,9 @@ import { checkGateways } from './check-gateways.ts'
 import type { CheckedRoutes } from './checked-routes.ts'
 import { routeMatchOf } from './compile-route-match.ts'
 import type { RouteConfig } from './route-config.ts'
-import { kindOfRoute, nameOfRoute, nameOfTcpRoute } from './route-kind.ts'
+import { checkDelegating, checkDynamicAuth, checkRouteGroups } from './route-groups/check-route-groups.ts'
+import { delegates } from './route-groups/route-groups.ts'
+import { kindOfBackend, kindOfRoute, nameOfRoute, nameOfTcpRoute } from './route-kind.ts'
 import type { TrafficSections } from './sections.ts'
 
 /**
@@ -40,7 +44,9 @@ export function* checkTraffic(
   for (const { path, message } of sections.clashes) reportWritten(path, message)
   checkGateways(sections.gateways, report)
   checkNamedBackends(sections.backends, under('backends'))
-  sections.backends.forEach(({ mcp, ai }, index) => {
+  sections.backends.forEach(({ mcp, ai, policies }, index) => {
+    checkBackendScope(policies, kindOfBackend({ mcp, ai }), under('backends', index, 'policies'))
+    if (mcp !== undefined) checkTargetHealth(policies?.health, under('backends', index, 'policies', 'health'))
     if (mcp !== undefined) checkMcp(mcp, sections, under('backends', index, 'mcp'))
     if (ai !== undefined) checkLlmBackend(ai, under('backends', index, 'ai'))
   })
@@ -56,6 +62,19 @@ export function* checkTraffic(
     if (isValid) valid.add(route)
     yield
   }
+  checkRouteGroups(
+    sections,
+    (route, reportChild) => {
+      if (valid.has(route)) return
+      let isValid = true
+      checkParts(route, sections, (path, message) => {
+        isValid = false
+        reportChild(path, message)
+      })
+      if (isValid) valid.add(route)
+    },
+    under('routeGroups'),
+  )
   checkMcpRoutes(sections, report)
   yield
   checkRegexes(sections, report)
@@ -99,6 +118,14 @@ function checkNames(names: readonly string[], report: ReportIssue): void {
 }
 
 function checkRoute(route: RouteConfig, sections: TrafficSections, report: ReportIssue): void {
+  const attachment = { references: route.gateways, path: [], needs: 'http' } as const
+  const listeners = checkAttachment(attachment, sections.gateways, report)
+  checkHostnames(route.hostnames ?? [], listeners, report)
+  checkParts(route, sections, report)
+}
+
+/** Checks a route apart from its gateways. */
+function checkParts(route: RouteConfig, sections: TrafficSections, report: ReportIssue): void {
   const { hostnames = [], matches = [], policies, backends = [] } = route
   hostnames.forEach((hostname, index) => {
     const mistake = hostnameMistake(hostname)
@@ -107,20 +134,15 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
   matches.forEach((match, index) => {
     checkMatch(routeMatchOf(match), (inner, message) => report(['matches', index, ...inner], message))
   })
-  const attachment = { references: route.gateways, path: [], needs: 'http' } as const
-  const listeners = checkAttachment(attachment, sections.gateways, report)
-  checkHostnames(hostnames, listeners, report)
   checkBackends(route, sections, report)
+  if (delegates(route)) checkDelegating(route, sections, report)
   if (policies === undefined) return
   const kind = kindOfRoute(route, sections.backends)
   const reportPolicy: ReportIssue = (inner, message) => report(['policies', ...inner], message)
   checkRoutePolicies(policies, kind, reportPolicy)
   checkForwardingPolicies(policies, sections.backends, reportPolicy)
-  if (policies.backendTLS)
-    checkBackendTls(policies.backendTLS, (at, message) => reportPolicy(['backendTLS', ...at], message))
-  if (policies.backendAuth) {
-    checkBackendAuth(policies.backendAuth, (at, message) => reportPolicy(['backendAuth', ...at], message))
-  }
+  const { backendTLS, backendAuth, backendTunnel } = policies
+  checkBackendPolicies({ backendTLS, backendAuth, backendTunnel }, reportPolicy)
   if (policies.ai?.promptGuard) {
     checkGuardrails(policies.ai.promptGuard, sections.backends, (at, message) =>
       reportPolicy(['ai', 'promptGuard', ...at], message),
@@ -133,7 +155,7 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
       'is only valid with ai backends (LLM providers), and this route has none: set appliesTo: llm for routes of every kind',
     )
   }
-  if (kind !== 'http') checkNoForwarding(policies, kind, reportPolicy)
+  if (kind === 'llm') checkNoForwarding(policies, reportPolicy)
   const prefixes = matches.every(
     ({ path: matched }) => matched?.exact === undefined && matched?.regex === undefined,
   )
@@ -143,7 +165,7 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
   if (policies.requestRedirect?.path?.prefix !== undefined && !prefixes) {
     reportPolicy(['requestRedirect', 'path', 'prefix'], 'requires pathPrefix in every match of the route')
   }
-  if (backends.length > 0 && (policies.directResponse ?? policies.requestRedirect) !== undefined) {
+  if (backends.length > 0 && respondsAlways(policies)) {
     const which = policies.directResponse === undefined ? 'requestRedirect' : 'directResponse'
     reportPolicy([which], 'responds to every request: the backends of this route would be unused')
   }
@@ -151,19 +173,25 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
 
 const ofForwarding = ['retry', 'requestMirror'] as const
 
-function checkNoForwarding(policies: object, kind: 'llm' | 'mcp', report: ReportIssue): void {
-  const instead = kind === 'llm' ? '; an ai backend fails over to its next group of providers' : ''
+function checkNoForwarding(policies: object, report: ReportIssue): void {
+  const instead = 'an ai backend fails over to its next group of providers'
   for (const name of ofForwarding) {
-    if (name in policies)
-      report([name], `is only valid for HTTP backends, not for ${kind === 'llm' ? 'ai' : 'mcp'}${instead}`)
+    if (name in policies) report([name], `is only valid for HTTP and mcp backends, not for ai; ${instead}`)
   }
 }
 
-function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections, report: ReportIssue): void {
+function checkBackends(route: RouteConfig, sections: TrafficSections, report: ReportIssue): void {
+  const { backends = [] } = route
+  checkDynamicAuth(route, report)
   checkRouteBackends(backends, sections.backends, (path, message) => report(['backends', ...path], message))
   backends.forEach((entry, index) => {
     const named = entry.backend === undefined ? undefined : findBackend(entry.backend, sections.backends)
     const { mcp, ai } = named ?? entry
+    const reportScope: ReportIssue = (path, message) =>
+      report(['backends', index, 'policies', ...path], message)
+    checkBackendScope(entry.policies, kindOfBackend({ mcp, ai }), reportScope)
+    const policy = entry.error === undefined ? undefined : requestPolicyOf(entry)
+    if (policy !== undefined) reportScope([policy], 'is not valid for an error, which receives no request')
     if (entry.mcp !== undefined)
       checkMcp(entry.mcp, sections, (path, message) => report(['backends', index, 'mcp', ...path], message))
     if (entry.ai !== undefined)
@@ -180,12 +208,10 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
         )
       }
     }
-    if ((mcp ?? ai) !== undefined && entry.policies?.health !== undefined) {
-      report(
-        ['backends', index, 'policies', 'health'],
-        'is only valid for HTTP backends: ai and mcp backends have their own health checks',
-      )
-    }
+    const reportHealth: ReportIssue = (path, message) => reportScope(['health', ...path], message)
+    if (mcp !== undefined) checkTargetHealth(entry.policies?.health, reportHealth)
+    if (ai !== undefined && entry.policies?.health !== undefined)
+      reportHealth([], 'is not valid for ai backends: failover between groups skips failed providers')
     const others = backends.filter((other) => other !== entry && other.error === undefined)
     if ((mcp ?? ai) !== undefined && others.length > 0) {
       const kind = mcp === undefined ? 'ai' : 'mcp'

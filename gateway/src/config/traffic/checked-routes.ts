@@ -1,6 +1,6 @@
 import type { TrafficSections } from './sections.ts'
 
-type Surroundings = Pick<TrafficSections, 'gateways' | 'backends'>
+type Surroundings = Pick<TrafficSections, 'gateways' | 'backends' | 'routeGroups'>
 
 /** Routes without issues, by identity: in the next configuration they are not checked again. */
 export type CheckedRoutes = {
@@ -12,9 +12,10 @@ export function createCheckedRoutes(): CheckedRoutes {
   let latest: Surroundings | undefined
   let valid = new WeakSet<object>()
   return {
-    beside({ gateways, backends }) {
-      if (latest?.gateways !== gateways || latest.backends !== backends) {
-        latest = { gateways, backends }
+    beside({ gateways, backends, routeGroups }) {
+      const isSame = latest?.gateways === gateways && latest.backends === backends
+      if (!isSame || latest?.routeGroups !== routeGroups) {
+        latest = { gateways, backends, routeGroups }
         valid = new WeakSet()
       }
       return valid

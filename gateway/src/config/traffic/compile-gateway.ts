@@ -1,11 +1,10 @@
 import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { Connection } from '../../net/listener/connection.ts'
-import { satisfies, type TlsIdentity } from '../../net/tls/server-tls.ts'
+import { type ListenerTls, satisfies } from '../../net/tls/server-tls.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { MatchedRoute, RequestFacts } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
-import { explainRoute } from '../../pipeline/routing/explain-route.ts'
 import { attachedHostnames } from '../../pipeline/routing/hostnames.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
@@ -18,14 +17,15 @@ import type { HttpListener, Route } from '../../pipeline/snapshot.ts'
 import { compilePolicies } from '../../policies/registry/registry.ts'
 import type { PolicyScope } from '../../policies/registry/scope.ts'
 import type { ListenerPlan } from './attachments.ts'
-import { compileServerTls, compileTlsIdentity } from './compile-tls.ts'
+import { compileListenerTls, compileServerTls } from './compile-tls.ts'
+import { explainDelegated } from './route-groups/explain-delegated.ts'
 
 /** A route, or the `llm`, `mcp` or `ui` section, attached to a listener. */
 export type Attached = {
   hostnames: readonly string[]
   matches: readonly RouteMatch[]
   /** The route, with the policies of a listener before its own. */
-  routeBehind(scopes: readonly PolicyScope[]): Route
+  routeBehind(scopes: readonly PolicyScope[]): Route | Promise<Route>
 }
 
 export type HttpGateway = {
@@ -49,7 +49,7 @@ export async function compileHttpGateway(
       yieldPoint,
       maxBodyBytes,
     })
-    compiled.push({ plan, ...routes, identity: compileTlsIdentity(plan, context) })
+    compiled.push({ plan, ...routes, tls: compileListenerTls(plan, context) })
   }
   const tls = compileServerTls(listeners, context, ['h2', 'http/1.1'])
   return { kind: 'http', tls, match: matcher(compiled, context), explain: explainer(compiled) }
@@ -63,15 +63,18 @@ async function compileListener(
   { context, yieldPoint, maxBodyBytes }: Compiling,
 ): Promise<ListenerRoutes> {
   const scopes: PolicyScope[] = [
-    { name: `gateway ${plan.place}`, policies: plan.config, hostname: plan.hostname },
+    { name: `gateway ${plan.place}`, policies: plan.config, hostname: plan.hostname, listener: plan.place },
   ]
   const table = createRouteTableBuilder<Route>((match, compile) =>
     context.cached(match, 'route match', compile),
   )
+  let delegates = false
   for (const { hostnames, matches, routeBehind } of attached) {
     const effective = attachedHostnames(plan.hostname, hostnames)
     if (effective !== undefined) {
-      const route = routeBehind(scopes)
+      const made = routeBehind(scopes)
+      const route = made instanceof Promise ? await made : made
+      delegates ||= route.delegation !== undefined
       // The same object for an unchanged route.
       const target = context.cached(route, `route of ${plan.place}`, () => ({
         ...route,
@@ -84,21 +87,30 @@ async function compileListener(
   }
   const find = table.build()
   const missing = noRoute(scopes, maxBodyBytes, context)
-  return { find: (request) => find(request) ?? missing, table: table.table }
+  const ofTable: FindRoute<Route> = (request) => find(request) ?? missing
+  return { find: delegates ? withDelegation(ofTable) : ofTable, table: table.table }
+}
+
+/** Selects the routes of route groups in place of the routes that refer to them. */
+function withDelegation(find: FindRoute<Route>): FindRoute<Route> {
+  return (request) => {
+    const found = find(request)
+    return found?.target.delegation?.find(request) ?? found
+  }
 }
 
 /**
  * Unmatched requests pass the policies of the gateway, so that clients without access cannot probe for
  * routes.
  */
-function noRoute(
+export function noRoute(
   scopes: readonly PolicyScope[],
   maxBodyBytes: number,
   context: CompileContext,
 ): MatchedRoute<Route> {
   const backend: Backend = (exchange) =>
     refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this request' })
-  const { policies } = compilePolicies(scopes, context, { kind: 'http', maxBodyBytes, isFallback: true })
+  const { policies } = compilePolicies(scopes, context, { kind: 'http', maxBodyBytes, place: 'fallback' })
   return { target: plainRoute('', policies, backend, context), prefix: '/' }
 }
 
@@ -112,7 +124,7 @@ export function plainRoute(
 }
 
 type ListenerRoutes = { find: FindRoute<Route>; table: RouteTable<Route> }
-type CompiledListener = ListenerRoutes & { plan: ListenerPlan; identity: TlsIdentity | undefined }
+type CompiledListener = ListenerRoutes & { plan: ListenerPlan; tls: ListenerTls | undefined }
 
 function explainer(compiled: readonly CompiledListener[]): NonNullable<HttpListener['explain']> {
   return (request, limits) => {
@@ -121,20 +133,20 @@ function explainer(compiled: readonly CompiledListener[]): NonNullable<HttpListe
     )
     const listener = listenerOf(request.host)
     if (listener === undefined) return { listener: undefined, candidates: [] }
-    return { listener: listener.plan.place, candidates: explainRoute(listener.table, request, limits) }
+    return { listener: listener.plan.place, candidates: explainDelegated(listener.table, request, limits) }
   }
 }
 
 /** Matches a request to the listener of its host. */
 function matcher(compiled: readonly CompiledListener[], context: CompileContext): HttpListener['match'] {
   const [only] = compiled
-  const makesDemands = compiled.some(({ identity }) => identity !== undefined && identity.demands !== '')
+  const makesDemands = compiled.some(({ tls }) => tls !== undefined && tls.demands !== '')
   const isForAll = compiled.length === 1 && only?.plan.hostname === undefined
   if (only !== undefined && isForAll && !makesDemands) return only.find
   const listenerOf = compileListenerTable(
     compiled.map((target) => ({ hostname: target.plan.hostname, target })),
   )
-  const isSecure = compiled.some(({ identity }) => identity !== undefined)
+  const isSecure = compiled.some(({ tls }) => tls !== undefined)
   if (!isSecure) return (request) => listenerOf(request.host)?.find(request)
   const isOneOfSeveral = compiled.length > 1
   const misdirected = { target: misdirectedRoute(context), prefix: '/' }
@@ -161,9 +173,27 @@ function matcher(compiled: readonly CompiledListener[], context: CompileContext)
    * listener that demands more of handshakes, such as a client certificate.
    */
   function satisfiesDemands(listener: CompiledListener, { identity, serverName }: Connection): boolean {
-    if (listener.identity === undefined || listener.identity.demands === '') return true
-    if (!satisfies(identity, listener.identity)) return false
+    if (listener.tls === undefined || listener.tls.demands === '') return true
+    if (!satisfies(identity, listener.tls)) return false
     return !isOneOfSeveral || listenerOf(serverName ?? '') === listener
+  }
+}
+
+/** Adds TLS to the listener of a section, which has one route. */
+export function withOwnTls(
+  listener: HttpListener,
+  plan: Parameters<typeof compileListenerTls>[0],
+  context: CompileContext,
+): HttpListener {
+  const own = compileListenerTls(plan, context)
+  if (own === undefined) return listener
+  const tls = compileServerTls([plan], context, ['h2', 'http/1.1'])
+  const misdirected = { target: misdirectedRoute(context), prefix: '/' }
+  return {
+    ...listener,
+    tls,
+    match: (request, connection) =>
+      satisfies(connection.identity, own) ? listener.match(request, connection) : misdirected,
   }
 }
 

@@ -13,12 +13,14 @@ import type { Route } from '../../pipeline/snapshot.ts'
 import { compileGuardrails, type ScopedGuards } from '../../policies/guardrails/guardrails.ts'
 import type { WebhookLimits } from '../../policies/guardrails/kinds/webhook/limits.ts'
 import { compilePayloads } from '../../policies/guardrails/payloads/payloads.ts'
+import { backendScope, compileBackendPolicies } from '../../policies/registry/backend-scope.ts'
 import { compilePolicies, type Reach } from '../../policies/registry/registry.ts'
 import { type PolicyScope, scopeNodes } from '../../policies/registry/scope.ts'
 import { findBackend } from '../../upstream/config.ts'
 import { compileNamedDestination } from '../../upstream/destination.ts'
 import { compileNamedEndpoints } from '../../upstream/endpoints.ts'
 import { chooseWeighted } from '../../upstream/weighted-choice.ts'
+import { compileCopies, targetPolicies, warnAboutPrograms, withEndpointPolicies } from '../mcp/mcp.ts'
 import { plainRoute } from './compile-gateway.ts'
 import { type JointNode, jointNode } from './joint-node.ts'
 import type { NamedBackendConfig, RouteBackendConfig, RouteConfig } from './route-config.ts'
@@ -37,6 +39,8 @@ export type RouteSurroundings = {
   prices?: Prices | undefined
   /** Bytes of prompts and responses in the ledger; undefined if it stores none. */
   maxPayloadSize: number | undefined
+  /** Expressions of telemetry read texts of LLM calls. */
+  retainsTexts: boolean
   mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'limits' | 'version' | 'maxPayloadSize'>
 }
 
@@ -76,7 +80,7 @@ function compileByKind(route: RouteConfig, index: number, surroundings: RouteSur
       const { context, maxBufferSize } = surroundings
       const kind = { kind: 'http', maxBodyBytes: maxBufferSize } as const
       const node = httpNode(route, surroundings)
-      const backend = () => httpBackend(route, node, surroundings)
+      const backend = () => httpBackend(route, { name, node }, surroundings)
       backend()
       const behind: CompiledRoute['behind'] = (scopes) => {
         const all = [...scopes, ...own]
@@ -94,7 +98,11 @@ function compileByKind(route: RouteConfig, index: number, surroundings: RouteSur
 
 type Own = { name: string; own: readonly PolicyScope[] }
 
-function httpBackend(route: RouteConfig, node: JointNode, { sections, context }: RouteSurroundings): Backend {
+function httpBackend(
+  route: RouteConfig,
+  { name, node }: { name: string; node: JointNode },
+  { sections, context, maxBufferSize }: RouteSurroundings,
+): Backend {
   const { backends = [], policies = {} } = route
   const compile = () =>
     compileHttpBackend(backends, context, {
@@ -103,8 +111,28 @@ function httpBackend(route: RouteConfig, node: JointNode, { sections, context }:
       compileOther: () => {
         throw new Error('a route with an mcp or ai backend must have no other backend')
       },
+      compilePolicies: (entry, named, index) =>
+        compileBackendPolicies(backendScopes({ entry, named, index }, name, context), context, maxBufferSize),
     })
-  return context.cached(node, 'http backend', compile)
+  return context.cached(node, `http backend, ${maxBufferSize}`, compile)
+}
+
+type BackendOfRoute = {
+  readonly entry: RouteBackendConfig | undefined
+  readonly named: NamedBackendConfig | undefined
+  readonly index: number
+}
+
+/** The scopes of a backend of a route: the named backend, then the entry. */
+function backendScopes(
+  { entry, named, index }: BackendOfRoute,
+  route: string,
+  context: CompileContext,
+): PolicyScope[] {
+  return [
+    ...backendScope(`backend ${named?.name}`, named?.policies, context),
+    ...backendScope(`route ${route} backend ${index}`, entry?.policies, context),
+  ]
 }
 
 /** Cache key of a route to HTTP servers. */
@@ -115,8 +143,16 @@ function httpNode(route: RouteConfig, { sections, context }: RouteSurroundings):
     ...mirrorsOf(policies.requestMirror).map(({ backend }) => backend.backend),
   ]
   // A named backend may change without a change of the route.
-  const dependencies = references.flatMap((reference) => dependencyOf(reference, sections.backends))
+  const dependencies = [
+    ...references.flatMap((reference) => dependencyOf(reference, sections.backends)),
+    ...scopeNodes(backends.flatMap(scopesOf), context),
+  ]
   return jointNode(route, dependencies, context)
+
+  function scopesOf(entry: RouteBackendConfig, index: number): PolicyScope[] {
+    const named = entry.backend === undefined ? undefined : findBackend(entry.backend, sections.backends)
+    return backendScopes({ entry, named, index }, '', context)
+  }
 }
 
 /** The part of a named backend that its routes are compiled of: without its endpoints. */
@@ -133,21 +169,23 @@ function compileLlmRoute(
   { name, own }: Own,
   surroundings: RouteSurroundings,
 ): CompiledRoute {
-  const { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach, maxPayloadSize } =
-    surroundings
-  const { entry, named } = onlyBackend(route, sections)
+  const { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach } = surroundings
+  const { maxPayloadSize, retainsTexts } = surroundings
+  const found = onlyBackend(route, sections)
+  const { entry, named } = found
   const config = named?.ai ?? entry?.ai
   if (config === undefined) throw new Error(`route ${name} has no ai backend`)
-  const { timeout, ai, backendTLS, backendAuth } = route.policies ?? {}
+  const { timeout, ai, backendTLS, backendAuth, backendTunnel } = route.policies ?? {}
   const llm = compileLlmBackend(config, context, {
     place: `route ${name}`,
     maxBufferSize,
     jsonLimits,
     prices,
     policies: [entry?.policies?.ai, ai],
-    backendPolicies: [entry?.policies, named?.policies, { backendTLS, backendAuth }],
+    backendPolicies: [entry?.policies, named?.policies, { backendTLS, backendAuth, backendTunnel }],
     timeLimits: { firstByteTimeoutMs: milliseconds(timeout?.backendRequestTimeout) },
   })
+  const ofBackend = backendScopes(found, name, context)
   const backend = withErrors(limited(llm.backend, timeout?.requestTimeout, context), route, context)
   const guards = {
     shared: [...guardsAt(`route ${name}`, ai), ...guardsAt(`route ${name} backend`, entry?.policies?.ai)],
@@ -164,16 +202,20 @@ function compileLlmRoute(
   )
   const kind = {
     kind: 'llm',
+    maxBodyBytes: maxBufferSize,
     llmRequest: llm.llmRequest,
     guardrails,
-    payloads: maxPayloadSize === undefined ? undefined : compilePayloads({ ...guards, maxPayloadSize }),
+    payloads:
+      maxPayloadSize !== undefined || retainsTexts
+        ? compilePayloads({ ...guards, maxPayloadSize })
+        : undefined,
     reach: { ...reach, hostnames: route.hostnames },
   } as const
   return {
     behind: (scopes) => ({
       name,
       traffic: 'llm',
-      policies: compilePolicies([...scopes, ...own], context, kind).policies,
+      policies: compilePolicies([...scopes, ...own, ...ofBackend], context, kind).policies,
       backend,
       meter: context.metrics.route(name),
       errorFormat: llm.errorFormat,
@@ -194,38 +236,51 @@ function compileMcpRoute(
   { name, own }: Own,
   surroundings: RouteSurroundings,
 ): CompiledRoute {
-  const { context, sections, maxBufferSize, jsonLimits, reach, mcp } = surroundings
-  const { entry, named } = onlyBackend(route, sections)
+  const { context, sections, maxBufferSize, jsonLimits, webhooks, reach, mcp } = surroundings
+  const found = onlyBackend(route, sections)
+  const { entry, named } = found
   const config = named?.mcp ?? entry?.mcp
   if (config === undefined) throw new Error(`route ${name} has no mcp backend`)
-  const compile = (rules: McpOptions['rules']) =>
+  const levels = [entry?.policies, named?.policies]
+  const places = { forwarding: route.policies, backend: levels, targets: config.targets }
+  const { backends } = sections
+  warnAboutPrograms(`route ${name}`, config, route.policies, context)
+  const compile = (rules?: McpOptions['rules'], checks?: McpOptions['checks']) =>
     compileMcp(config, context, {
       ...mcp,
       maxBufferSize,
       jsonLimits,
       rules,
+      checks,
       scope: `route ${name}`,
-      destination: (reference) => compileNamedDestination(reference, sections.backends, context),
-      endpoints: (reference) => compileNamedEndpoints(reference, sections.backends, context),
+      policies: targetPolicies(places, context),
+      destination: (reference, defaults) => compileNamedDestination(reference, backends, context, defaults),
+      endpoints: (reference, defaults) => compileNamedEndpoints(reference, backends, context, defaults),
     })
   return {
     behind(scopes) {
-      const { policies, rules } = compilePolicies([...scopes, ...own], context, {
+      const all = [...scopes, ...own, ...backendScopes(found, name, context)]
+      const { policies, rules, checks } = compilePolicies(all, context, {
         kind: 'mcp',
+        maxBodyBytes: maxBufferSize,
         reach: { ...reach, hostnames: route.hostnames },
+        webhooks,
       })
-      const { backend } = compile(rules)
-      const inTime = limited(backend, route.policies?.timeout?.requestTimeout, context)
-      const compiled = plainRoute(name, policies, withErrors(inTime, route, context), context)
+      const copies = compileCopies(places, backends, context, checks)
+      const { backend, pages } = compile(rules, copies.checks)
+      const limited = withEndpointPolicies(backend, places, copies, context)
+      const entered = pages === undefined ? policies : [pages, ...policies]
+      const compiled = plainRoute(name, entered, withErrors(limited, route, context), context)
       return { ...compiled, traffic: 'mcp' }
     },
-    stop: () => compile(undefined).stop(),
+    stop: () => compile().stop(),
   }
 }
 
 function onlyBackend({ backends = [] }: RouteConfig, { backends: named }: TrafficSections) {
-  const entry: RouteBackendConfig | undefined = backends.find(({ error }) => error === undefined)
-  return { entry, named: entry?.backend === undefined ? undefined : findBackend(entry.backend, named) }
+  const index = backends.findIndex(({ error }) => error === undefined)
+  const entry: RouteBackendConfig | undefined = backends[index]
+  return { index, entry, named: entry?.backend === undefined ? undefined : findBackend(entry.backend, named) }
 }
 
 /** Gives the `error` entries of a route their share of the requests. */

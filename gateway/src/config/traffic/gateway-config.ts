@@ -10,15 +10,15 @@ import {
   pemSource,
   port,
 } from '../../schema/dsl.ts'
-
-const tlsVersions = ['TLS_V1_2', 'TLS_V1_3'] as const
+import { protocolFields, tlsVersions } from '../frontend/tls-fields.ts'
+import { tunnelFields } from '../tunnels/tunnels.ts'
 
 /** `tls` of a gateway or listener. */
 export const tlsSchema = object(
   {
     mode: optional(
-      enumeration(['static'], {
-        doc: 'Certificates come from files or from the configuration.',
+      enumeration(['static', 'dynamicCa'], {
+        doc: '`static`: `cert` is the certificate of the hosts. `dynamicCa`: `cert` is an authority, which issues a certificate for each server name; connections without a server name are refused.',
         default: 'static',
       }),
     ),
@@ -43,18 +43,9 @@ export const tlsSchema = object(
         advanced: true,
       }),
     ),
-    minTLSVersion: optional(
-      enumeration(tlsVersions, { doc: 'Oldest TLS version that is spoken.', default: 'TLS_V1_2' }),
-    ),
-    maxTLSVersion: optional(
-      enumeration(tlsVersions, { doc: 'Newest TLS version that is spoken.', default: 'TLS_V1_3' }),
-    ),
-    cipherSuites: optional(
-      list(name({ doc: "A cipher suite, by OpenSSL's or the standard's name." }), {
-        doc: 'The cipher suites that may be used, the preferred first.',
-        advanced: true,
-      }),
-    ),
+    ...protocolFields,
+    minTlsVersion: optional(enumeration(tlsVersions, { doc: 'Alias of `minTLSVersion`.', advanced: true })),
+    maxTlsVersion: optional(enumeration(tlsVersions, { doc: 'Alias of `maxTLSVersion`.', advanced: true })),
   },
   { doc: 'TLS towards clients. Files are watched; a changed certificate serves the next connection.' },
 )
@@ -95,6 +86,7 @@ const gateway = object(
         doc: 'Listeners by host name. With listeners, `port` is the only other field of the gateway.',
       }),
     ),
+    ...tunnelFields,
     ...gatewayPolicyFields,
   },
   { doc: 'An address with routes. Its policies apply to all of them.' },

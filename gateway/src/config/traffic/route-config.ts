@@ -3,7 +3,7 @@ import { llmBackendSchema, llmPolicyFields, llmPolicyMeta } from '../../backends
 import { mcpBackendSchema } from '../../backends/mcp/config.ts'
 import { guardrailsSchema } from '../../policies/guardrails/config.ts'
 import { appliesToSchema } from '../../policies/rate-limit/local-config.ts'
-import { routePolicyFields } from '../../policies/registry/schema.ts'
+import { backendScopeFields, routePolicyFields } from '../../policies/registry/schema.ts'
 import {
   boolean,
   exactlyOne,
@@ -16,6 +16,7 @@ import {
   string,
 } from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
+import { sessionAffinitySchema } from '../../upstream/affinity/affinity.ts'
 import { backendPolicyFields, namedBackendsSchema } from '../../upstream/config.ts'
 
 const valueMatch = exactlyOne(
@@ -91,10 +92,29 @@ const routeLlmPolicy = object(
   llmPolicyMeta,
 )
 
-const kindsOfBackends = { mcp: mcpBackendSchema, ai: llmBackendSchema, llmPolicy }
+const kindsOfBackends = { mcp: mcpBackendSchema, ai: llmBackendSchema }
+
+const policiesOfBackend = { doc: 'Policies of connections and requests to the backend.' }
+
+/** `backends[].policies`. */
+const namedPolicies = object(
+  { ...backendPolicyFields, ...backendScopeFields, sessionAffinity: optional(sessionAffinitySchema) },
+  policiesOfBackend,
+)
+
+/** `routes[].backends[].policies`. */
+const entryPolicies = object(
+  {
+    ...backendPolicyFields,
+    ...backendScopeFields,
+    sessionAffinity: optional(sessionAffinitySchema),
+    ai: optional(llmPolicy),
+  },
+  policiesOfBackend,
+)
 
 /** The `backends` section. */
-export const backendsSchema = namedBackendsSchema(kindsOfBackends)
+export const backendsSchema = namedBackendsSchema({ ...kindsOfBackends, policies: namedPolicies })
 
 /** `routes[].policies`: policies of requests, and of forwarding. */
 const policies = object(
@@ -103,49 +123,70 @@ const policies = object(
     ...forwardingPolicyFields,
     backendTLS: backendPolicyFields.backendTLS,
     backendAuth: backendPolicyFields.backendAuth,
+    backendTunnel: backendPolicyFields.backendTunnel,
     ai: optional(routeLlmPolicy),
   },
   { doc: 'Policies of the requests of the route.' },
 )
 
+const routeFields = {
+  name: optional(
+    name({
+      doc: 'Name in logs and metrics, and identity in the config API.',
+      default: 'route and its number',
+    }),
+  ),
+  hostnames: optional(
+    list(name({ doc: 'Exact, or `*.example.com` for any name below it.' }), {
+      doc: 'Hosts the route is for.',
+      default: 'all',
+    }),
+  ),
+  matches: optional(
+    list(match, {
+      doc: 'Requests the route is for; any match suffices. Between routes the most specific wins: host, exact path, longest prefix or regular expression, method, number of headers, number of query parameters, order.',
+      default: 'all paths',
+    }),
+  ),
+  allowAmbiguousPaths: optional(
+    boolean({
+      doc: 'Forwards paths that a backend may read in more than one way: with `%2F`, `%5C`, `%00`, escapes of escapes or `;` parameters whose decoded form has dot segments, empty segments, or belongs to another route. Rules then see only the path as sent.',
+      default: false,
+    }),
+  ),
+  allowClientHeaders: optional(
+    list(name({ doc: 'Name of a header, in any case.', example: 'x-http-method-override' }), {
+      doc: 'Headers of clients that backends of type `host` receive although they are withheld by default: other methods and paths for the request, statements about the address of the client, and names with an underscore.',
+      default: 'none',
+    }),
+  ),
+  policies: optional(policies),
+  backends: optional(routeBackendsSchema({ ...kindsOfBackends, policies: entryPolicies })),
+}
+
 export const routeSchema = object(
-  {
-    name: optional(
-      name({
-        doc: 'Name in logs and metrics, and identity in the config API.',
-        default: 'route and its number',
-      }),
-    ),
-    gateways: optional(gatewayReferences),
-    hostnames: optional(
-      list(name({ doc: 'Exact, or `*.example.com` for any name below it.' }), {
-        doc: 'Hosts the route is for.',
-        default: 'all',
-      }),
-    ),
-    matches: optional(
-      list(match, {
-        doc: 'Requests the route is for; any match suffices. Between routes the most specific wins: host, exact path, longest prefix or regular expression, method, number of headers, number of query parameters, order.',
-        default: 'all paths',
-      }),
-    ),
-    allowAmbiguousPaths: optional(
-      boolean({
-        doc: 'Forwards paths that a backend may read in more than one way: with `%2F`, `%5C`, `%00`, escapes of escapes or `;` parameters whose decoded form has dot segments, empty segments, or belongs to another route. Rules then see only the path as sent.',
-        default: false,
-      }),
-    ),
-    allowClientHeaders: optional(
-      list(name({ doc: 'Name of a header, in any case.', example: 'x-http-method-override' }), {
-        doc: 'Headers of clients that backends of type `host` receive although they are withheld by default: other methods and paths for the request, statements about the address of the client, and names with an underscore.',
-        default: 'none',
-      }),
-    ),
-    policies: optional(policies),
-    backends: optional(routeBackendsSchema(kindsOfBackends)),
-  },
+  { ...routeFields, gateways: optional(gatewayReferences) },
   { doc: 'Requests that go to the same place under the same policies.' },
 )
+
+const routeGroup = object(
+  {
+    name: name({ doc: 'Name of the group, for `routeGroup` of backends.', example: 'orders' }),
+    routes: list(
+      object(routeFields, {
+        doc: 'A route of the group. It receives requests that match it and the route that refers to the group, with the policies of both; its own take precedence.',
+      }),
+      { doc: 'Routes of the group.' },
+    ),
+  },
+  { doc: 'Routes that other routes refer to.' },
+)
+
+export const routeGroupsSchema = list(routeGroup, {
+  doc: 'Groups of routes: a route with `routeGroup` as its backend delegates its requests to them.',
+})
+
+export type RouteGroupConfig = Infer<typeof routeGroup>
 
 export const routesSchema = list(routeSchema, { doc: 'Where HTTP requests on gateways go.' })
 

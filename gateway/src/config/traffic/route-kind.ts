@@ -8,11 +8,18 @@ export function kindOfRoute(
   named: readonly NamedBackendConfig[],
 ): Exclude<TrafficKind, 'ui'> {
   for (const entry of backends) {
-    const { ai, mcp } = (entry.backend === undefined ? undefined : findBackend(entry.backend, named)) ?? entry
-    if (ai !== undefined) return 'llm'
-    if (mcp !== undefined) return 'mcp'
+    const kind = kindOfBackend(
+      (entry.backend === undefined ? undefined : findBackend(entry.backend, named)) ?? entry,
+    )
+    if (kind !== 'http') return kind
   }
   return 'http'
+}
+
+/** Kind of the requests to a backend. */
+export function kindOfBackend({ ai, mcp }: { ai?: unknown; mcp?: unknown }): Exclude<TrafficKind, 'ui'> {
+  if (ai !== undefined) return 'llm'
+  return mcp === undefined ? 'http' : 'mcp'
 }
 
 /** Name of a route in logs, metrics and counters. */

@@ -2,7 +2,7 @@ import type { TcpRouteConfig } from '../../backends/tcp/config.ts'
 import type { Path } from '../../schema/path.ts'
 import { type BindsConfig, type Translated, translateBinds } from '../compat/binds.ts'
 import type { GatewayConfig } from './gateway-config.ts'
-import type { NamedBackendConfig, RouteConfig } from './route-config.ts'
+import type { NamedBackendConfig, RouteConfig, RouteGroupConfig } from './route-config.ts'
 
 /** The traffic sections of a configuration in the current form, with `binds` translated. */
 export type TrafficSections = {
@@ -10,6 +10,7 @@ export type TrafficSections = {
   readonly routes: readonly RouteConfig[]
   readonly tcpRoutes: readonly TcpRouteConfig[]
   readonly backends: readonly NamedBackendConfig[]
+  readonly routeGroups: readonly RouteGroupConfig[]
   /** Duplicates, of which only one would apply. */
   readonly clashes: readonly { path: Path; message: string }[]
   /** Translates a path to the path in the file. */
@@ -22,6 +23,7 @@ export type WrittenSections = {
   readonly routes?: readonly RouteConfig[] | undefined
   readonly tcpRoutes?: readonly TcpRouteConfig[] | undefined
   readonly backends?: readonly NamedBackendConfig[] | undefined
+  readonly routeGroups?: readonly RouteGroupConfig[] | undefined
   readonly binds?: BindsConfig | undefined
 }
 
@@ -29,16 +31,17 @@ type Remember = <T>(node: object, purpose: string, create: () => T) => T
 
 /** `cached` stores the translation by node, so that it is the same object after a reload. */
 export function trafficSections(config: WrittenSections, remember: Remember = forget): TrafficSections {
-  const { gateways = {}, routes = [], tcpRoutes = [], backends = [], binds } = config
+  const { gateways = {}, routes = [], tcpRoutes = [], backends = [], routeGroups = [], binds } = config
   if (binds === undefined)
-    return { gateways, routes, tcpRoutes, backends, clashes: [], written: (path) => path }
+    return { gateways, routes, tcpRoutes, backends, routeGroups, clashes: [], written: (path) => path }
   const translated = remember(binds, 'binds', () => translateBinds(binds))
   return {
     gateways: { ...gateways, ...translated.gateways },
     routes: [...routes, ...translated.routes],
     tcpRoutes: [...tcpRoutes, ...translated.tcpRoutes],
     backends,
-    clashes: clashesOf(translated, gateways),
+    routeGroups,
+    clashes: [...clashesOf(translated, gateways), ...portlessOf(binds)],
     written: (path) =>
       writtenPath(path, { binds, routes: routes.length, tcpRoutes: tcpRoutes.length }, translated.paths),
   }
@@ -57,6 +60,14 @@ function clashesOf({ gateways, paths, repeated }: Translated, own: object): Traf
       message: `is the gateway ${name}, and another gateway is named so: rename that one`,
     })),
   ]
+}
+
+function portlessOf(binds: BindsConfig): TrafficSections['clashes'] {
+  return binds.flatMap(({ port, mode }, index) =>
+    port === undefined && mode !== 'internal'
+      ? [{ path: ['binds', index], message: 'port is required' }]
+      : [],
+  )
 }
 
 function forget<T>(_node: object, _purpose: string, create: () => T): T {

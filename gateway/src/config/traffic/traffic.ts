@@ -2,7 +2,7 @@ import { documentPaths } from '../../backends/mcp/endpoint/paths.ts'
 import { createYieldPoint, type YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
-import type { Address, HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
+import type { Address, HttpListener, Listener, Route, TcpListener } from '../../pipeline/snapshot.ts'
 import { loginPaths } from '../../policies/oidc/paths.ts'
 import type { PolicyScope } from '../../policies/registry/scope.ts'
 import {
@@ -14,11 +14,14 @@ import {
   referencesOf,
 } from './attachments.ts'
 import { type Attached, compileHttpGateway } from './compile-gateway.ts'
-import { compileRoute, type RouteSurroundings } from './compile-route.ts'
+import type { RouteSurroundings } from './compile-route.ts'
 import { routeMatchOf } from './compile-route-match.ts'
 import { compileTcpGateway } from './compile-tcp-gateway.ts'
+import { compileServerTls } from './compile-tls.ts'
+import type { GatewayConfig } from './gateway-config.ts'
 import type { RouteConfig } from './route-config.ts'
-import { kindOfRoute, nameOfRoute } from './route-kind.ts'
+import { compileNode } from './route-groups/route-groups.ts'
+import { kindOfRoute } from './route-kind.ts'
 import type { TrafficSections } from './sections.ts'
 
 /** The `llm`, `mcp` or `ui` section, attached to gateways. */
@@ -26,7 +29,7 @@ export type Section = {
   references: References
   /** Path prefixes of the section. */
   paths: readonly string[]
-  routeBehind(scopes: readonly PolicyScope[]): ReturnType<Attached['routeBehind']>
+  routeBehind(scopes: readonly PolicyScope[]): Route
   stop?: Stop | undefined
 }
 
@@ -41,7 +44,7 @@ export type Traffic = {
 export type TrafficOptions = RouteSurroundings & {
   /** Sections besides routes; routes take precedence if paths are equal. */
   attached: readonly Section[]
-  address(port: number): Address
+  address(port: number, gateway?: GatewayConfig): Address
   clients: HttpListener['clients']
 }
 
@@ -55,8 +58,12 @@ export async function compileTraffic(options: TrafficOptions): Promise<Traffic> 
   for (const [name, gateway] of Object.entries(sections.gateways)) {
     const listeners = listenersOf(name, gateway)
     const first = listeners[0]
+    const at = address(gateway.port, gateway)
+    if (gateway.tunnelProtocol === 'connect') {
+      compiled.push({ ...at, kind: 'connect', tls: compileServerTls(listeners, context, ['http/1.1']) })
+      continue
+    }
     if (first === undefined) continue
-    const at = address(gateway.port)
     if (!carriesHttp(first)) {
       const tcp: TcpListener = { ...at, ...compileTcpGateway(listeners, attachedTcp, sections, context) }
       compiled.push(tcp)
@@ -72,17 +79,22 @@ type AttachedHttp = { attached: Map<string, Attached[]>; stops: Map<string, Stop
 
 async function attachHttp(options: TrafficOptions, yieldPoint: YieldPoint): Promise<AttachedHttp> {
   const { sections, context } = options
+  const surroundings = {
+    ...options,
+    yieldPoint,
+    matchesOf: (route: RouteConfig) => matchesOf(route, sections, context),
+  }
   const attached = new Map<string, Attached[]>()
   const stops = new Map<string, Stop>()
   for (const [index, route] of sections.routes.entries()) {
-    const compiled = compileRoute(route, index, options)
+    const compiled = await compileNode(route, index, surroundings)
     const target: Attached = {
       hostnames: route.hostnames ?? [],
       matches: matchesOf(route, sections, context),
       routeBehind: compiled.behind,
     }
     attach(route.gateways, target)
-    if (compiled.stop) stops.set(`route ${nameOfRoute(route, index)}`, compiled.stop)
+    for (const [name, stop] of compiled.stops) stops.set(`route ${name}`, stop)
     const pause = yieldPoint()
     if (pause) await pause
   }

@@ -31,6 +31,16 @@ export const errorResponse: Json = {
   },
 }
 
+/** Optional query parameters with texts, by name. */
+export function queryParameters(descriptions: Readonly<Record<string, string>>): Json[] {
+  return Object.entries(descriptions).map(([name, description]) => ({
+    name,
+    in: 'query',
+    description,
+    schema: { type: 'string' },
+  }))
+}
+
 /** Operation without parameters that returns an object. */
 export function plainGet(summary: string): Json {
   return { summary, responses: responses({ type: 'object' }) }

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { isSocketAddress } from '../../lib/address/socket-path.ts'
 import type { JsonValue } from '../../lib/json/json.ts'
 import { isMetadataAddress } from '../../net/egress/metadata-addresses.ts'
 import { childShapes, type Shape } from '../../schema/shape.ts'
@@ -33,6 +34,8 @@ export function findRestriction(
     if (typeof here === 'string') {
       if (allowFilePaths !== true && isFilePath([...place, ...steps])) {
         reason = hint('files of this machine', 'allowFilePaths', steps)
+      } else if (isSocket([...place, ...steps], here)) {
+        reason = `${placeOf(steps)}: ${socketsRestriction}`
       } else if (allowMetadataAddresses !== true && isMetadataUrl(here)) {
         reason = hint('link-local or metadata addresses', 'allowMetadataAddresses', steps)
       }
@@ -55,9 +58,21 @@ export function findRestriction(
   return reason
 }
 
+/** Reason of a rejected Unix domain socket. There is no permission: sockets control this machine. */
+export const socketsRestriction =
+  'Unix domain sockets cannot be set through the API: only the configuration file may name them'
+
+/** Whether a string at this path of a value is the address of a Unix domain socket. */
+export function isSocket(steps: readonly string[], text: string): boolean {
+  return steps.at(-1) === 'host' && isSocketAddress(text)
+}
+
+function placeOf(steps: readonly string[]): string {
+  return ['value', ...steps].join('.').replaceAll('.[]', '[]').slice(0, 200)
+}
+
 function hint(what: string, setting: string, steps: readonly string[]): string {
-  const place = ['value', ...steps].join('.').replaceAll('.[]', '[]').slice(0, 200)
-  return `${place}: ${what} cannot be set through the API unless the file has config.storage.${setting}: true`
+  return `${placeOf(steps)}: ${what} cannot be set through the API unless the file has config.storage.${setting}: true`
 }
 
 function isTarget(shapes: readonly Shape[]): boolean {

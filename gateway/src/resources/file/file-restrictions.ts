@@ -3,7 +3,13 @@ import type { ConfigTree } from '../../config/load/validate.ts'
 import { configSchema } from '../../config/schema.ts'
 import { formatPath, type Path, valueAt } from '../../schema/path.ts'
 import { alternativesOf, childShapes, type Shape, shapeOf } from '../../schema/shape.ts'
-import { type Allowances, isFilePath, isMetadataUrl } from '../change/restrictions.ts'
+import {
+  type Allowances,
+  isFilePath,
+  isMetadataUrl,
+  isSocket,
+  socketsRestriction,
+} from '../change/restrictions.ts'
 import { isTree } from '../hybrid/overlay.ts'
 import type { ChangedPart } from './config-changes.ts'
 
@@ -32,6 +38,7 @@ export function findTextRestriction(change: TextChange, allowances: TextAllowanc
   const added = change.changes.flatMap(({ path, after }) => [...restrictedValues(after, path, allowances)])
   const known = added.length === 0 ? undefined : knownValues(change.before, allowances)
   const fresh = added.find(({ text }) => known?.has(text) !== true)
+  if (fresh?.setting === undefined && fresh !== undefined) return `${formatPath(fresh.path)}: ${fresh.what}`
   if (fresh !== undefined) {
     const setting = `config.storage.${fresh.setting}: true`
     return `${formatPath(fresh.path)}: ${fresh.what} cannot be set through the API unless the file has ${setting}`
@@ -53,7 +60,8 @@ type Restricted = {
   readonly path: Path
   readonly text: string
   readonly what: string
-  readonly setting: string
+  /** Setting that permits the value; undefined if none does. */
+  readonly setting: string | undefined
 }
 
 function knownValues(config: ConfigTree, allowances: Allowances): ReadonlySet<string> {
@@ -83,6 +91,8 @@ function* restrictedIn(value: unknown, place: Place): Generator<Restricted> {
     const steps = path.filter((step) => typeof step === 'string')
     if (allowances.allowFilePaths !== true && isFilePath(steps))
       yield { path, text: `file ${value}`, what: 'files of this machine', setting: 'allowFilePaths' }
+    else if (isSocket(steps, value))
+      yield { path, text: `socket ${value}`, what: socketsRestriction, setting: undefined }
     else if (allowances.allowMetadataAddresses !== true && isMetadataUrl(value))
       yield {
         path,

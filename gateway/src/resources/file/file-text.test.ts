@@ -146,6 +146,18 @@ describe('the configuration file as a text', () => {
     expect((await put(replica, config.replace('first', 'renamed'), revision)).status).toBe(200)
   })
 
+  it('cannot introduce a socket', async () => {
+    const replica = await start()
+    const { revision } = await read(replica)
+    const policies = 'llm:\n  policies: { extAuthz: { host: "unix:/var/run/docker.sock" } }'
+    const answer = await put(replica, config.replace('llm:', policies), revision)
+    expect(answer).toMatchObject({
+      status: 403,
+      body: expect.stringContaining('Unix domain sockets cannot be set through the API'),
+    })
+    expect(replica.file.text).toBe(config)
+  })
+
   it('cannot change the permissions', async () => {
     const replica = await start()
     const { revision } = await read(replica)

@@ -45,7 +45,8 @@ export function* fileParts(file: ConfigTree, kind: Kind): Generator<FilePart> {
         yield { kind, name: singletonName, path, node: holder }
       return
     case 'catalog': {
-      const index = asList(holder).findLastIndex((item) => isTree(item) && item['inline'] !== undefined)
+      // An inline text has a form of its own, which an edit would lose.
+      const index = asList(holder).findLastIndex((item) => isTree(item) && isTree(item['inline']))
       if (index !== -1)
         yield { kind, name: singletonName, path: [...path, index], node: asList(holder)[index] }
     }

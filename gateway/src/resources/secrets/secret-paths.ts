@@ -25,7 +25,7 @@ export function secretPaths(kindName: string): (value: JsonObject) => readonly F
 }
 
 function secretsIn(value: JsonValue, shapes: readonly Shape[], path: FieldPath): FieldPath[] {
-  if (isSecret(shapes)) return path.length === 0 ? [] : [path]
+  if (isSecret(shapes, value)) return path.length === 0 ? [] : [path]
   if (typeof value === 'string') return path.length > 0 && hasSecret(value, nameAt(path)) ? [path] : []
   if (Array.isArray(value)) {
     return value.flatMap((item, index) => {
@@ -48,7 +48,7 @@ export function maskRecord(kind: Kind, name: string | undefined, value: JsonValu
 /** Masks the secrets in a value; `name` is the name of its member. */
 export function maskValue(value: JsonValue, shapes: readonly Shape[], name: string): JsonValue {
   // `{file: …}` refers to a secret and contains none.
-  if (isSecret(shapes) && !isFileReference(value)) return value === null ? value : mask
+  if (isSecret(shapes, value) && !isFileReference(value)) return value === null ? value : mask
   if (typeof value === 'string') return maskText(value, name)
   if (Array.isArray(value)) {
     return value.map((item, index) =>
@@ -71,7 +71,7 @@ export function maskedPlace(kind: Kind, name: string | undefined, value: JsonVal
 
 function findMask(value: JsonValue, shapes: readonly Shape[], path: FieldPath): FieldPath | undefined {
   if (typeof value === 'string') {
-    return (isSecret(shapes) && value === mask) || isMasked(value, nameAt(path)) ? path : undefined
+    return (isSecret(shapes, value) && value === mask) || isMasked(value, nameAt(path)) ? path : undefined
   }
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, entry] of Object.entries(value)) {
@@ -84,8 +84,10 @@ function findMask(value: JsonValue, shapes: readonly Shape[], path: FieldPath): 
   return undefined
 }
 
-function isSecret(shapes: readonly Shape[]): boolean {
-  return shapes.some(({ meta }) => meta.secret === true)
+/** Whether the value is a secret as a whole. Of a choice, the shapes of the kind of the value count. */
+function isSecret(shapes: readonly Shape[], value: JsonValue): boolean {
+  const others = isJsonObject(value) ? 'string' : 'object'
+  return shapes.some(({ kind, meta }) => meta.secret === true && kind !== others)
 }
 
 function isFileReference(value: JsonValue): boolean {

@@ -1,0 +1,336 @@
+/**
+ * Objects of the configuration schema of agentgateway (version 1.4) with their keys. A key with a colon leads
+ * to one of the named objects, through lists as well; `*` stands for any key.
+ */
+export const agentgatewayObjects = `
+Root= config:Config binds:Bind frontendPolicies:FrontendPolicies policies:LocalPolicy workloads services backends:FullLocalBackend
+  routeGroups:RouteGroup gateways:Gateways routes:AttachedRoute tcpRoutes:AttachedTCPRoute llm:LLMConfig mcp:SimpleMcpConfig ui:UIConfig
+Config= enableIpv6 dns:DnsConfig localXdsPath modelCatalog:ModelCatalogSource database:Config2 storage:StorageConfig caAddress caAuthToken xdsAddress
+  xdsAuthToken spiffe:SpiffeConfig namespace gateway trustDomain additionalTrustDomains skipValidateTrustDomain serviceAccount clusterId network
+  adminAddr standardAttributes:StandardAttributes statsAddr histograms readinessAddr session:Session mcp:McpConfig sensitiveHeaders customFunctions
+  connectionTerminationDeadline connectionMinTerminationDeadline workerThreads tracing:Tracing logging:Logging metrics:Metrics backend:BackendConfig
+  hbone:HBONE
+DnsConfig= lookupFamily edns0
+ModelCatalogSource= file inline:Catalog
+Catalog= providers:CatalogProviders
+CatalogProviders= *:Provider
+Provider= models:ProviderModels
+ProviderModels= *:Model
+Model= rates:Rates tiers:Tier tags
+Rates= input output cacheRead cacheWrite reasoning inputAudio outputAudio
+Tier= contextOver rates:Rates
+Config2= url maxConnections
+StorageConfig= mode
+SpiffeConfig= endpoint
+StandardAttributes= user group
+Session= key
+McpConfig= sessionTtl
+Tracing= otlpEndpoint headers:TracingHeaders otlpProtocol fields:LoggingFields randomSampling clientSampling path
+TracingHeaders= *
+LoggingFields= remove add:LoggingFieldsAdd
+LoggingFieldsAdd= *
+Logging= filter fields:LoggingFields level format database:Config2
+Metrics= remove fields:MetricFields
+MetricFields= add:MetricFieldsAdd
+MetricFieldsAdd= *
+BackendConfig= keepalives:KeepaliveConfig connectTimeout poolIdleTimeout poolMaxSize
+KeepaliveConfig= enabled time interval retries
+HBONE= windowSize connectionWindowSize frameSize poolMaxStreamsPerConn poolUnusedReleaseTimeout
+Bind= port listeners:Listener tunnelProtocol mode
+Listener= name namespace hostname protocol tls:TLSServerConfig routes:Route tcpRoutes:TCPRoute policies:GatewayPolicy
+TLSServerConfig= mode cert key root spiffe cipherSuites minTLSVersion minTlsVersion maxTLSVersion maxTlsVersion keyExchangeGroups
+Route= name namespace ruleName hostnames matches:RouteMatch policies:FilterOrPolicy backends:RouteBackend
+RouteMatch= headers:HeaderMatch path:PathMatch method query:QueryMatch
+HeaderMatch= name value:HeaderValueMatch
+HeaderValueMatch= exact regex
+PathMatch= exact pathPrefix regex
+QueryMatch= name value:QueryValueMatch
+QueryValueMatch= exact regex
+FilterOrPolicy= requestHeaderModifier:HeaderModifier responseHeaderModifier:HeaderModifier requestRedirect:RequestRedirect urlRewrite:UrlRewrite
+  requestMirror:RequestMirror directResponse:DirectResponse|ConditionalPoliciesDirectResponse cors:CorsSerde mcpAuthorization
+  mcpGuardrails:McpGuardrails authorization mcpAuthentication:McpAuthentication a2a ai:Policy backendTLS:BackendTLS backendTunnel:Tunnel
+  backendAuth:BackendAuthCompat localRateLimit:ConditionalPoliciesRateLimitSpec|RateLimitSpec
+  remoteRateLimit:ConditionalPoliciesRemoteRateLimit|RemoteRateLimit jwtAuth:JwtConfig oidc:OidcConfig basicAuth:BasicAuth apiKey:APIKeys
+  extAuthz:ExtAuthz|ConditionalPoliciesExtAuthz extProc:ExtProc|ConditionalPoliciesExtProc
+  transformations:ConditionalPoliciesLocalTransformationConfig|TransformationConfig csrf:Csrf buffer:Buffer timeout:TimeoutPolicy retry:RetryPolicy
+  delay:DelayPolicy
+HeaderModifier= add:HeaderModifierAdd set:HeaderModifierSet remove
+HeaderModifierAdd= *
+HeaderModifierSet= *
+RequestRedirect= scheme authority:HostRedirect path:PathRedirect status
+HostRedirect= full host port
+PathRedirect= full prefix
+UrlRewrite= authority:HostRedirect path:PathRedirect
+RequestMirror= backend:SimpleLocalBackendSerde percentage
+SimpleLocalBackendSerde= service:SimpleLocalBackendSerdeService host backend
+SimpleLocalBackendSerdeService= name port
+ConditionalPoliciesDirectResponse= conditional:ConditionalPolicyDirectResponse
+ConditionalPolicyDirectResponse= condition body bodyExpression headers:ConditionalPolicyDirectResponseHeaders status
+ConditionalPolicyDirectResponseHeaders= *
+DirectResponse= body bodyExpression headers:DirectResponseHeaders status
+DirectResponseHeaders= *
+CorsSerde= allowCredentials allowHeaders allowMethods allowOrigins exposeHeaders maxAge
+McpGuardrails= processors:Processor
+Processor= methods:ProcessorMethods policies:SimpleLocalBackendPolicies failureMode metadata:ProcessorMetadata requestHeaders:HeaderFilter kind
+ProcessorMethods= *
+SimpleLocalBackendPolicies= requestHeaderModifier:HeaderModifier transformations:TransformationConfig backendTLS:BackendTLS
+  backendAuth:BackendAuthCompat http:HTTP tcp:TCP backendTunnel:Tunnel
+TransformationConfig= request:Transform response:Transform
+Transform= add:TransformAdd set:TransformSet remove replace body metadata:TransformMetadata
+TransformAdd= *
+TransformSet= *
+TransformMetadata= *
+BackendTLS= cert key root hostname insecure insecureHost alpn subjectAltNames keyExchangeGroups spiffe
+BackendAuthCompat= key:BackendAuthKey|FileOrInline credentials:BackendAuthCredential passthrough:BackendAuthPassthrough gcp:GcpAuth aws:AwsAuth
+  azure:AzureAuth jwtSign:JwtSignAuth oauthTokenExchange:OAuthTokenExchangeAuth crossAppAccess:CrossAppAccessAuth
+FileOrInline= file
+BackendAuthCredential= location:AuthorizationLocation key:FileOrInline
+AuthorizationLocation= header:AuthorizationLocationHeader queryParameter:AuthorizationLocationQueryParameter cookie:AuthorizationLocationCookie
+  expression
+AuthorizationLocationHeader= name prefix
+AuthorizationLocationQueryParameter= name
+AuthorizationLocationCookie= name
+BackendAuthPassthrough= location:AuthorizationLocation
+BackendAuthKey= value:FileOrInline location:AuthorizationLocation
+GcpAuth= type audience credential:FileOrInline
+AwsAuth= accessKeyId secretAccessKey region sessionToken serviceName assumeRole:AwsAssumeRole
+AwsAssumeRole= roleArn sessionName:AwsSessionName tags:AwsSessionTag
+AwsSessionName= expression
+AwsSessionTag= key value expression
+AzureAuth= explicitConfig:AzureAuthExplicitConfig developerImplicit implicit
+AzureAuthExplicitConfig= clientSecret:AzureAuthExplicitConfigClientSecret managedIdentity:AzureAuthExplicitConfigManagedIdentity workloadIdentity
+AzureAuthExplicitConfigClientSecret= tenant_id client_id client_secret
+AzureAuthExplicitConfigManagedIdentity= userAssignedIdentity:AzureUserAssignedIdentity
+AzureUserAssignedIdentity= clientId objectId resourceId
+JwtSignAuth= signingKey:FileOrInline alg kid claims ttl location:AuthorizationLocation
+OAuthTokenExchangeAuth= policies:SimpleLocalBackendPolicies path grantType subjectToken:TokenSpec actorToken:ActorTokenSpec audiences scopes resources
+  requestedTokenType clientAuth:DefaultClientSecretBasicAuth|OAuthClientAuth additionalParams:OAuthTokenExchangeAuthAdditionalParams
+  authorizationLocation:AuthorizationLocation cache:TokenCacheConfig service:OAuthTokenExchangeAuthService host backend
+TokenSpec= source:AuthorizationLocation tokenType
+ActorTokenSpec= source:AuthorizationLocation tokenType enforceMayAct
+OAuthClientAuth= clientId clientSecret:FileOrInline method signingKey:FileOrInline certificate:FileOrInline certificateHeader alg kid
+  assertionAudience
+DefaultClientSecretBasicAuth= clientId clientSecret:FileOrInline
+OAuthTokenExchangeAuthAdditionalParams= *
+TokenCacheConfig= maxEntries defaultTtl
+OAuthTokenExchangeAuthService= name port
+CrossAppAccessAuth= identityProvider:CrossAppAccessEndpoint resourceAuthorizationServer:CrossAppAccessEndpoint audience resources scopes
+  accessTokenScopes subjectToken:CrossAppAccessSubjectToken cache:TokenCacheConfig
+CrossAppAccessEndpoint= policies:SimpleLocalBackendPolicies path clientAuth:DefaultClientSecretBasicAuth|OAuthClientAuth
+  service:CrossAppAccessEndpointService host backend
+CrossAppAccessEndpointService= name port
+CrossAppAccessSubjectToken= source:AuthorizationLocation tokenType
+HTTP= version requestTimeout
+TCP= keepalives:KeepaliveConfig connectTimeout
+Tunnel= proxy:SimpleLocalBackendSerde policies:SimpleLocalBackendPolicies
+ProcessorMetadata= *
+HeaderFilter= allowed disallowed
+McpAuthentication= issuer audiences provider:McpIDP resourceMetadata jwks:FileInlineOrRemote mode authorizationLocation:AuthorizationLocation
+  jwtValidationOptions:JWTValidationOptions clientId clientSecret
+McpIDP= auth0 keycloak okta descope authentik entra
+FileInlineOrRemote= file url
+JWTValidationOptions= requiredClaims
+Policy= promptGuard:PromptGuard defaults overrides transformations:PolicyTransformations finalTransformations:PolicyFinalTransformations
+  prompts:PromptEnrichment modelAliases:PolicyModelAliases promptCaching:PromptCachingConfig routes:PolicyRoutes
+PromptGuard= streaming request:RequestGuard response:ResponseGuard
+RequestGuard= rejection:RequestRejection scope regex:RegexRules webhook:Webhook openAIModeration:Moderation bedrockGuardrails:BedrockGuardrails
+  googleModelArmor:GoogleModelArmor azureContentSafety:AzureContentSafety
+RequestRejection= body status headers:HeaderModifier
+RegexRules= action rules:RegexRule
+RegexRule= builtin pattern
+Webhook= target:SimpleLocalBackendSerde headers:WebhookHeaders forwardHeaderMatches:HeaderMatch failureMode
+WebhookHeaders= *
+Moderation= model policies:SimpleLocalBackendPolicies
+BedrockGuardrails= guardrailIdentifier guardrailVersion region policies:SimpleLocalBackendPolicies
+GoogleModelArmor= templateId projectId location policies:SimpleLocalBackendPolicies
+AzureContentSafety= endpoint policies:SimpleLocalBackendPolicies analyzeText:AnalyzeTextConfig detectJailbreak:DetectJailbreakConfig
+AnalyzeTextConfig= severityThreshold apiVersion blocklistNames haltOnBlocklistHit
+DetectJailbreakConfig= apiVersion
+ResponseGuard= rejection:RequestRejection regex:RegexRules webhook:Webhook bedrockGuardrails:BedrockGuardrails googleModelArmor:GoogleModelArmor
+  azureContentSafety:AzureContentSafety
+PolicyTransformations= *
+PolicyFinalTransformations= *
+PromptEnrichment= append:SimpleChatCompletionMessage prepend:SimpleChatCompletionMessage
+SimpleChatCompletionMessage= role content
+PolicyModelAliases= *
+PromptCachingConfig= cacheSystem cacheMessages cacheTools minTokens cacheMessageOffset
+PolicyRoutes= *
+ConditionalPoliciesRateLimitSpec= conditional:ConditionalPolicyRateLimitSpec
+ConditionalPolicyRateLimitSpec= condition maxTokens tokensPerFill fillInterval type
+RateLimitSpec= maxTokens tokensPerFill fillInterval type
+ConditionalPoliciesRemoteRateLimit= conditional:ConditionalPolicyRemoteRateLimit
+ConditionalPolicyRemoteRateLimit= condition domain policies:SimpleLocalBackendPolicies descriptors:DescriptorEntry failureMode
+  service:ConditionalPolicyRemoteRateLimitService host backend
+DescriptorEntry= entries:KV type cost limitOverride
+KV= key value
+ConditionalPolicyRemoteRateLimitService= name port
+RemoteRateLimit= domain policies:SimpleLocalBackendPolicies descriptors:DescriptorEntry failureMode service:RemoteRateLimitService host backend
+RemoteRateLimitService= name port
+JwtConfig= mode location:AuthorizationLocation providers:ProviderConfig issuer audiences jwks:FileInlineOrRemote
+  jwtValidationOptions:JWTValidationOptions
+ProviderConfig= issuer audiences jwks:FileInlineOrRemote jwtValidationOptions:JWTValidationOptions
+OidcConfig= issuer discovery:FileInlineOrRemote authorizationEndpoint tokenEndpoint tokenEndpointAuth jwks:FileInlineOrRemote clientId clientSecret
+  redirectURI scopes
+BasicAuth= htpasswd:FileOrInline realm mode authorizationLocation:AuthorizationLocation
+APIKeys= keys:APIKey mode location:AuthorizationLocation
+APIKey= key metadata allowedModels keyHash
+ConditionalPoliciesExtAuthz= conditional:ConditionalPolicyExtAuthz
+ConditionalPolicyExtAuthz= condition policies:SimpleLocalBackendPolicies protocol:ExtAuthzProtocol failureMode:ExtAuthzFailureMode
+  includeRequestHeaders includeRequestBody:BodyOptions cache:CacheConfig service:ConditionalPolicyExtAuthzService host backend
+ExtAuthzProtocol= grpc:ExtAuthzProtocolGrpc http:ExtAuthzProtocolHttp
+ExtAuthzProtocolGrpc= context:ExtAuthzProtocolGrpcContext metadata:ExtAuthzProtocolGrpcMetadata
+ExtAuthzProtocolGrpcContext= *
+ExtAuthzProtocolGrpcMetadata= *
+ExtAuthzProtocolHttp= path redirect body includeResponseHeaders addRequestHeaders:ExtAuthzProtocolHttpAddRequestHeaders
+  metadata:ExtAuthzProtocolHttpMetadata
+ExtAuthzProtocolHttpAddRequestHeaders= *
+ExtAuthzProtocolHttpMetadata= *
+ExtAuthzFailureMode= denyWithStatus
+BodyOptions= maxRequestBytes allowPartialMessage packAsBytes
+CacheConfig= key ttl maxEntries
+ConditionalPolicyExtAuthzService= name port
+ExtAuthz= policies:SimpleLocalBackendPolicies protocol:ExtAuthzProtocol failureMode:ExtAuthzFailureMode includeRequestHeaders
+  includeRequestBody:BodyOptions cache:CacheConfig service:ExtAuthzService host backend
+ExtAuthzService= name port
+ConditionalPoliciesExtProc= conditional:ConditionalPolicyExtProc
+ConditionalPolicyExtProc= condition policies:SimpleLocalBackendPolicies failureMode metadataContext:ConditionalPolicyExtProcMetadataContext
+  requestAttributes:ConditionalPolicyExtProcRequestAttributes responseAttributes:ConditionalPolicyExtProcResponseAttributes
+  processingOptions:ProcessingOptions service:ConditionalPolicyExtProcService host backend
+ConditionalPolicyExtProcMetadataContext= *:LocalConditionalPolicyExtProcMetadataContext
+LocalConditionalPolicyExtProcMetadataContext= *
+ConditionalPolicyExtProcRequestAttributes= *
+ConditionalPolicyExtProcResponseAttributes= *
+ProcessingOptions= requestBodyMode responseBodyMode requestHeaderMode responseHeaderMode requestTrailerMode responseTrailerMode allowModeOverride
+ConditionalPolicyExtProcService= name port
+ExtProc= policies:SimpleLocalBackendPolicies failureMode metadataContext:ExtProcMetadataContext requestAttributes:ExtProcRequestAttributes
+  responseAttributes:ExtProcResponseAttributes processingOptions:ProcessingOptions service:ExtProcService host backend
+ExtProcMetadataContext= *:ExtProcMetadataContext2
+ExtProcMetadataContext2= *
+ExtProcRequestAttributes= *
+ExtProcResponseAttributes= *
+ExtProcService= name port
+ConditionalPoliciesLocalTransformationConfig= conditional:ConditionalPolicyLocalTransformationConfig
+ConditionalPolicyLocalTransformationConfig= condition request:Transform response:Transform
+Csrf= additionalOrigins
+Buffer= request:BufferBody response:BufferBody
+BufferBody= maxBytes failureMode
+TimeoutPolicy= requestTimeout backendRequestTimeout
+RetryPolicy= attempts backoff codes precondition condition
+DelayPolicy= duration
+RouteBackend= weight policies:BackendPolicies service:RouteBackendService backend host internal dynamic:RouteBackendDynamic mcp:McpBackend
+  ai:AIBackend aws:AwsBackend routeGroup invalid
+BackendPolicies= requestHeaderModifier:HeaderModifier transformations:TransformationConfig backendTLS:BackendTLS backendAuth:BackendAuthCompat
+  http:HTTP tcp:TCP backendTunnel:Tunnel responseHeaderModifier:HeaderModifier requestRedirect:RequestRedirect health:HealthPolicy extAuthz:ExtAuthz
+  authorization mcpAuthorization mcpGuardrails:McpGuardrails a2a inferenceRouting:InferenceRouting sessionAffinity:SessionAffinityPolicy ai:Policy
+HealthPolicy= unhealthyExpression eviction:Eviction
+Eviction= duration restoreHealth consecutiveFailures healthThreshold
+InferenceRouting= endpointPicker:SimpleLocalBackendSerde destinationMode
+SessionAffinityPolicy= source
+RouteBackendService= name port
+RouteBackendDynamic= target
+McpBackend= targets:McpTarget statefulMode prefixMode failureMode dnsRebindingProtection
+McpTarget= name policies:SimpleLocalBackendPolicies sse:McpTargetSse mcp:McpTargetMcp stdio:McpTargetStdio openapi:McpTargetOpenapi
+McpTargetSse= host port path backend
+McpTargetMcp= host port path backend
+McpTargetStdio= cmd args env:McpTargetStdioEnv clear_env
+McpTargetStdioEnv= *
+McpTargetOpenapi= host port path backend schema:FileInlineOrRemote
+NamedAIProvider= name provider:AIProvider hostOverride pathOverride pathPrefix tokenize policies:BackendPolicies
+AIProvider= openAI:OpenAIProvider gemini:GeminiProvider vertex:VertexProvider anthropic:AnthropicProvider bedrock:BedrockProvider azure:AzureProvider
+  copilot:CopilotProvider custom:CustomProvider
+OpenAIProvider= model moderation:OpenAIModeration
+OpenAIModeration= model policy:OpenAIModerationPolicy
+OpenAIModerationPolicy= input:OpenAIModerationConfig output:OpenAIModerationConfig
+OpenAIModerationConfig= mode
+GeminiProvider= model
+VertexProvider= model region projectId
+AnthropicProvider= model
+BedrockProvider= model region guardrailIdentifier guardrailVersion
+AzureProvider= model resourceName resourceType apiVersion projectName
+CopilotProvider= model
+CustomProvider= model providerOverride formats:ProviderFormatConfig
+ProviderFormatConfig= type path
+AIBackend= groups:AIProviders name provider:AIProvider hostOverride pathOverride pathPrefix tokenize policies:BackendPolicies
+AIProviders= providers:NamedAIProvider
+AwsBackend= agentCore:AgentCoreBackend
+AgentCoreBackend= agentRuntimeArn qualifier
+TCPRoute= name namespace ruleName hostnames policies:TCPFilterOrPolicy backends:TCPRouteBackend
+TCPFilterOrPolicy= backendTLS:BackendTLS
+TCPRouteBackend= weight policies:TCPBackendPolicies service:TCPRouteBackendService host dynamic:TCPRouteBackendDynamic backend
+TCPBackendPolicies= backendTLS:BackendTLS backendTunnel:Tunnel
+TCPRouteBackendService= name port
+TCPRouteBackendDynamic= target
+GatewayPolicy= oidc:OidcConfig jwtAuth:JwtConfig authorization extAuthz:ExtAuthz|ConditionalPoliciesExtAuthz
+  extProc:ExtProc|ConditionalPoliciesExtProc cors:CorsSerde transformations:ConditionalPoliciesLocalTransformationConfig|TransformationConfig
+  basicAuth:BasicAuth apiKey:APIKeys
+FrontendPolicies= http:FrontendHTTP tls:TLS tcp:FrontendTCP networkAuthorization networkExtAuthz:ExtAuthz proxy:Proxy proxyProtocol:Proxy
+  connect:Connect accessLog:LoggingPolicy logging:LoggingPolicy tracing:TracingConfig
+FrontendHTTP= maxBufferSize http1MaxHeaders http1IdleTimeout http1HeaderCase http2WindowSize http2ConnectionWindowSize http2FrameSize
+  http2MaxHeaderSize http2KeepaliveInterval http2KeepaliveTimeout maxConnectionDuration
+TLS= handshakeTimeout alpn minVersion maxVersion cipherSuites keyExchangeGroups
+FrontendTCP= keepalives:KeepaliveConfig
+Proxy= version mode
+Connect= mode
+LoggingPolicy= filter add:LoggingPolicyAdd remove otlp:OtlpLoggingConfig database:DatabaseLoggingConfig
+LoggingPolicyAdd= *
+OtlpLoggingConfig= policies:SimpleLocalBackendPolicies filter fields:AccessLogFields protocol path service:OtlpLoggingConfigService host backend
+AccessLogFields= remove add:AccessLogFieldsAdd
+AccessLogFieldsAdd= *
+OtlpLoggingConfigService= name port
+DatabaseLoggingConfig= llm add:DatabaseLoggingConfigAdd
+DatabaseLoggingConfigAdd= *
+TracingConfig= policies:SimpleLocalBackendPolicies attributes:OrderedStringMapExpression resources:OrderedStringMapExpression remove randomSampling
+  clientSampling filter path protocol service:TracingConfigService host backend
+OrderedStringMapExpression= *
+TracingConfigService= name port
+LocalPolicy= name:ResourceName target:PolicyTarget phase policy:FilterOrPolicy
+ResourceName= name namespace
+PolicyTarget= gateway:ListenerTarget route:RouteName backend:BackendTarget listenerSet:ListenerSetTarget
+ListenerTarget= gatewayName gatewayNamespace listenerName port
+RouteName= name namespace ruleName kind
+BackendTarget= backend:BackendTargetBackend service:BackendTargetService
+BackendTargetBackend= name namespace section
+BackendTargetService= hostname namespace port
+ListenerSetTarget= name namespace section
+FullLocalBackend= name policies:BackendPolicies host internal mcp:McpBackend ai:AIBackend aws:AwsBackend
+RouteGroup= name routes:Route
+Gateways= *:Gateway
+Gateway= port protocol listeners:GatewayListener tls:TLSServerConfig oidc:OidcConfig jwtAuth:JwtConfig authorization
+  extAuthz:ExtAuthz|ConditionalPoliciesExtAuthz extProc:ExtProc|ConditionalPoliciesExtProc cors:CorsSerde
+  transformations:ConditionalPoliciesLocalTransformationConfig|TransformationConfig basicAuth:BasicAuth apiKey:APIKeys
+GatewayListener= name hostname protocol tls:TLSServerConfig oidc:OidcConfig jwtAuth:JwtConfig authorization
+  extAuthz:ExtAuthz|ConditionalPoliciesExtAuthz extProc:ExtProc|ConditionalPoliciesExtProc cors:CorsSerde
+  transformations:ConditionalPoliciesLocalTransformationConfig|TransformationConfig basicAuth:BasicAuth apiKey:APIKeys
+AttachedRoute= gateways name namespace ruleName hostnames matches:RouteMatch policies:FilterOrPolicy backends:RouteBackend
+AttachedTCPRoute= gateways name namespace ruleName hostnames policies:TCPFilterOrPolicy backends:TCPRouteBackend
+LLMConfig= gateways port tls:TLSServerConfig providers:LLMProvider models:LLMModels virtualModels:LLMVirtualModel policies:LLMPolicy
+LLMProvider= name params:LLMParams provider:BuiltinModelAIProvider defaults:LLMProviderDefaults
+LLMParams= model apiKey awsRegion vertexRegion vertexProject azureResourceName azureResourceType azureApiVersion azureProjectName baseUrl hostOverride
+  pathOverride pathPrefix tokenize
+BuiltinModelAIProvider= reference custom:CustomProvider
+LLMProviderDefaults= defaults overrides transformation:LLMProviderDefaultsTransformation requestHeaders:HeaderModifier responseHeaders:HeaderModifier
+  backendTLS:BackendTLS tls:BackendTLS auth:BackendAuthCompat health:HealthPolicy backendTunnel:Tunnel promptCaching:PromptCachingConfig
+LLMProviderDefaultsTransformation= *
+LLMModels= id name visibility params:LLMParams provider:BuiltinModelAIProvider passthrough authorization defaults overrides
+  transformation:LLMModelsTransformation finalTransformation:LLMModelsFinalTransformation requestHeaders:HeaderModifier responseHeaders:HeaderModifier
+  backendTLS:BackendTLS tls:BackendTLS auth:BackendAuthCompat health:HealthPolicy backendTunnel:Tunnel guardrails:PromptGuard
+  promptCaching:PromptCachingConfig matches:LLMRouteMatch
+LLMModelsTransformation= *
+LLMModelsFinalTransformation= *
+LLMRouteMatch= headers:HeaderMatch
+LLMVirtualModel= name routing:LLMVirtualModelRouting
+LLMVirtualModelRouting= weighted:LLMWeightedRouting failover:LLMFailoverRouting conditional:LLMConditionalRouting
+LLMWeightedRouting= targets:LLMWeightedTarget
+LLMWeightedTarget= model weight
+LLMFailoverRouting= targets:LLMFailoverTarget
+LLMFailoverTarget= model priority
+LLMConditionalRouting= targets:LLMConditionalTarget
+LLMConditionalTarget= when model
+LLMPolicy= oidc:OidcConfig jwtAuth:JwtConfig authorization extAuthz:ExtAuthz|ConditionalPoliciesExtAuthz extProc:ExtProc|ConditionalPoliciesExtProc
+  cors:CorsSerde transformations:ConditionalPoliciesLocalTransformationConfig|TransformationConfig basicAuth:BasicAuth apiKey:APIKeys
+  guardrails:PromptGuard localRateLimit:RateLimitSpec remoteRateLimit:RemoteRateLimit
+SimpleMcpConfig= gateways port targets:McpTarget statefulMode prefixMode failureMode dnsRebindingProtection policies:FilterOrPolicy
+UIConfig= gateways policies:UIPolicy
+UIPolicy= cors:CorsSerde oidc:OidcConfig jwtAuth:JwtConfig authorization extAuthz:ExtAuthz|ConditionalPoliciesExtAuthz basicAuth:BasicAuth
+  apiKey:APIKeys csrf:Csrf
+`
