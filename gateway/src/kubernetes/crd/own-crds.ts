@@ -23,6 +23,12 @@ const ownKinds: readonly CrdOptions[] = [
     labels: { 'gateway.networking.k8s.io/policy': 'Direct' },
     spec: gatewayPolicySpec,
     status: policyStatus,
+    rules: [
+      {
+        rule: "!has(self.frontend) || self.targetRefs.all(t, t.kind == 'Gateway' && !has(t.sectionName))",
+        message: 'frontend requires Gateways without sectionName as targets',
+      },
+    ],
     columns: [
       { name: 'Target', path: '.spec.targetRefs[0].name', description: 'First target.' },
       condition('Accepted', 'Whether the policy is valid.', ofAncestor),

@@ -18,6 +18,8 @@ const formats: Record<Format, { maxLength: number; pattern?: string; expected: s
     expected: 'a duration such as 500ms, 10s or 1h30m',
   },
   'host:port': { maxLength: 300, pattern: '^.+:[0-9]{1,5}$', expected: 'host:port' },
+  // Objects of a cluster must not name sockets.
+  'service address': { maxLength: 300, pattern: '^.+:[0-9]{1,5}$', expected: 'host:port' },
   url: {
     maxLength: 2_048,
     pattern: '^https?://[^/]',

@@ -1,6 +1,7 @@
 import { llmPolicyFields, routeTypeNames } from '../../backends/llm/config/backend-config.ts'
 import { boolean, exactlyOne, type Infer, list, map, object, optional } from '../../schema/dsl.ts'
-import { credentialLocation, serverNameFields } from '../../upstream/config.ts'
+import { serverNameFields } from '../../upstream/connection-config.ts'
+import { credentialLocation } from '../../upstream/credentials/place-config.ts'
 import { clusterEnumeration } from './enumerations.ts'
 import { authoritiesReferenceSchema, secretEntrySchema, secretReferenceSchema } from './references.ts'
 

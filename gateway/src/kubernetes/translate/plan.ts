@@ -1,4 +1,6 @@
 import type { Config } from '../../config/schema.ts'
+import type { GlobalRateLimitConfig } from '../../policies/rate-limit/global/config.ts'
+import type { LocalRateLimitConfig } from '../../policies/rate-limit/local-config.ts'
 import type { Gateway } from '../objects/gateway-api.ts'
 import type { ObjectKey } from '../objects/meta.ts'
 
@@ -41,8 +43,17 @@ export type ListenerPlan = {
 export type RoutesConfig = NonNullable<Config['routes']>
 export type TcpRoutesConfig = NonNullable<Config['tcpRoutes']>
 export type BackendsConfig = NonNullable<Config['backends']>
-export type RouteConfig = RoutesConfig[number]
-export type RoutePolicies = NonNullable<RouteConfig['policies']>
+export type RouteConfig = Omit<RoutesConfig[number], 'policies'> & { policies?: RoutePolicies | undefined }
+/** Policies of a route. Limits of the objects have no conditions. */
+export type RoutePolicies = Omit<
+  NonNullable<RoutesConfig[number]['policies']>,
+  'localRateLimit' | 'remoteRateLimit'
+> & {
+  localRateLimit?: LocalRateLimitConfig | undefined
+  remoteRateLimit?: GlobalRateLimitConfig | undefined
+}
+/** Settings of all listeners of a Gateway. */
+export type FrontendPolicies = NonNullable<Config['frontendPolicies']>
 export type TcpRouteConfig = TcpRoutesConfig[number]
 export type BackendConfig = BackendsConfig[number]
 
@@ -56,6 +67,8 @@ export type BackendResolution =
       /** Name in the `backends` section, without slash. */
       readonly name: string
       readonly traffic: BackendTraffic
+      /** Whether the Service declares agents with the A2A protocol. */
+      readonly isAgent?: true | undefined
       /**
        * Reason for which all requests to the backend fail with 503, such as an invalid BackendTLSPolicy. A
        * guard with it counts as unresolved.

@@ -47,11 +47,18 @@ export function createTranslator(): Translate {
     const { plans } = gateways
     const policies = indexPolicies({ objects, references, plans })
     const routes = translateRoutes({ objects, references, plans, policies })
-    const used = new Map([...routes.gateways].map(([key, gateway]) => [key, gateway.backends]))
+    const used = new Map(
+      [...routes.gateways].map(([key, gateway]) => [
+        key,
+        withNames(gateway.backends, policies.frontendOf(key)?.backends),
+      ]),
+    )
     const backends = translateBackends({ objects, references, plans, used })
     const translations = plans.map((plan): [ObjectKey, GatewayTranslation] => {
       const attached = routes.gateways.get(plan.key)
+      const frontend = policies.frontendOf(plan.key)
       const config: Config = {
+        ...(frontend && { frontendPolicies: frontend.policies }),
         gateways: gateways.gatewaysConfig(plan),
         routes: attached?.routes ?? noItems,
         tcpRoutes: attached?.tcpRoutes ?? noItems,
@@ -72,10 +79,14 @@ export function createTranslator(): Translate {
 
 const noItems: [] = []
 
+function withNames(names: ReadonlySet<string>, others: readonly string[] = []): ReadonlySet<string> {
+  return others.length === 0 ? names : new Set([...names, ...others])
+}
+
 /** The previous translation if all sections are the same nodes, with the previous Config where they are. */
 function reuse(previous: GatewayTranslation | undefined, next: GatewayTranslation): GatewayTranslation {
   if (previous === undefined) return next
-  const sections = ['gateways', 'routes', 'tcpRoutes', 'backends'] as const
+  const sections = ['frontendPolicies', 'gateways', 'routes', 'tcpRoutes', 'backends'] as const
   if (!sections.every((section) => previous.config[section] === next.config[section])) return next
   return previous.parameters === next.parameters ? previous : { ...next, config: previous.config }
 }

@@ -1,10 +1,14 @@
-import { locationSchema } from '../../../identity/credential-location.ts'
+import { realmSchema } from '../../../policies/basic-auth/basic-auth.ts'
 import { issuerFields } from '../../../policies/jwt-auth.ts'
 import { authorizationServerFields } from '../../../policies/mcp-authentication/authorization-server/config.ts'
 import { mcpAuthenticationFields } from '../../../policies/mcp-authentication/config.ts'
 import { exactlyOne, type Infer, list, map, object, optional, string, url } from '../../../schema/dsl.ts'
+import { locationSchema } from '../../../upstream/credentials/credential-location.ts'
 import { clusterEnumeration } from '../enumerations.ts'
 import { secretEntrySchema, secretReferenceSchema } from '../references.ts'
+
+/** Entry of a Secret with users, if the reference names none. */
+export const htpasswdKey = '.htaccess'
 
 function modeSchema(credential: string) {
   return optional(
@@ -65,6 +69,27 @@ export const apiKeyAuthenticationSchema = exactlyOne(
   },
 )
 
+/** `traffic.basicAuthentication`. */
+export const basicAuthenticationSchema = object(
+  {
+    mode: optional(
+      clusterEnumeration(['strict', 'optional'], {
+        doc: 'Authentication mode: `Strict` requires a valid password, `Optional` also admits requests without one.',
+        default: 'Strict',
+      }),
+    ),
+    realm: realmSchema,
+    location: optional(locationSchema),
+    secretRef: secretEntrySchema(
+      'Secret with users and bcrypt or argon2 hashes, as `htpasswd -B` writes them.',
+      { key: htpasswdKey },
+    ),
+  },
+  {
+    doc: 'Authentication with user name and password. The name is `basicAuth.username` in expressions, and the password is removed from the request.',
+  },
+)
+
 const authorizationServer = object(
   {
     claims: optional(
@@ -113,5 +138,6 @@ export const mcpAuthenticationSchema = object(
 )
 
 export type KeySet = Infer<typeof keySet>
+export type BasicAuthentication = Infer<typeof basicAuthenticationSchema>
 export type ApiKeyAuthentication = Infer<typeof apiKeyAuthenticationSchema>
 export type McpAuthentication = Infer<typeof mcpAuthenticationSchema>

@@ -5,6 +5,7 @@ import { authSchema, llmFields, tlsSchema } from '../backend-settings.ts'
 import { mcpAuthenticationSchema } from './authentication.ts'
 import { authorizationSchema } from './authorization.ts'
 import { promptGuardSchema } from './guards.ts'
+import { mcpGuardrailsSchema } from './mcp-guardrails.ts'
 
 const ai = object(
   {
@@ -23,8 +24,9 @@ const mcp = object(
         'Rules for single tools, prompts and resources. Denied items are hidden from lists and refused in calls.',
       ),
     ),
+    guardrails: optional(mcpGuardrailsSchema),
   },
-  { doc: 'Authentication and rules of MCP servers.' },
+  { doc: 'Authentication, rules and guards of MCP servers.' },
 )
 
 const tls = tlsSchema(

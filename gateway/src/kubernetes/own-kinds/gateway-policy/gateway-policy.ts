@@ -3,6 +3,7 @@ import type { PolicyStatus } from '../../objects/gateway-api.ts'
 import { gatewayApiGroup } from '../../objects/kinds.ts'
 import type { ObjectOf } from '../../objects/meta.ts'
 import { backendSchema } from './backend.ts'
+import { frontendSchema } from './frontend.ts'
 import { trafficSchema } from './traffic.ts'
 
 const maxTargets = 16
@@ -23,6 +24,7 @@ const targetRef = object(
 export const gatewayPolicySpec = object(
   {
     targetRefs: list(targetRef, { doc: 'Targets of the policy.' }, { min: 1, max: maxTargets }),
+    frontend: optional(frontendSchema),
     traffic: optional(trafficSchema),
     backend: optional(backendSchema),
   },

@@ -61,7 +61,8 @@ const regex = object(
 
 const guard = exactlyOne({ webhook, regex }, guardFields, { doc: 'Guard.' })
 
-const guards = (doc: string) => optional(list(guard, { doc }, { min: 1, max: maxGuards }))
+/** Schema of a list of guards. */
+export const guards = (doc: string) => optional(list(guard, { doc }, { min: 1, max: maxGuards }))
 
 /** `backend.ai.promptGuard`. */
 export const promptGuardSchema = object(

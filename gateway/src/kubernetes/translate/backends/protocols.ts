@@ -30,6 +30,7 @@ const applications: ReadonlyMap<string, Application> = new Map([
   ['ws', http1],
   ['http', http1],
   ['tollgate.dev/mcp', http1],
+  ['tollgate.dev/a2a', http1],
   ['tollgate.dev/mcp-sse', http1],
   ['https', { ...http1, needsTls: true }],
   ['kubernetes.io/wss', { ...http1, needsTls: true }],
@@ -65,6 +66,11 @@ export function protocolOf(
     )
   }
   return { kind: 'protocol', version: 'HTTP/2' }
+}
+
+/** Whether a port declares agents with the A2A protocol. */
+export function isAgentPort({ appProtocol = '' }: ServicePort): boolean {
+  return appProtocol.toLowerCase() === 'tollgate.dev/a2a'
 }
 
 function unsupported(message: string): Protocol {

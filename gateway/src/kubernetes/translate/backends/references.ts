@@ -9,7 +9,7 @@ import {
 } from './gateway-backends/gateway-backends.ts'
 import { indexGrants, type Permits, type Referent, type Referrer } from './grants.ts'
 import { createMemo, type Memo } from './memo.ts'
-import type { BackendUse } from './protocols.ts'
+import { type BackendUse, isAgentPort } from './protocols.ts'
 import { createServices, type ServiceReading, type Services } from './services.ts'
 import { indexTlsPolicies, type TlsPolicies } from './tls-policies.ts'
 
@@ -105,9 +105,15 @@ const reasons = {
 
 function ofService(reading: ServiceReading, target: Target): BackendResolution {
   if (reading.kind !== 'service') return unresolved(target, reasons[reading.kind], reading.message)
-  const { name, tls } = reading.backend
+  const { name, tls, port } = reading.backend
   const failure = tls?.kind === 'invalid' ? tls.message : undefined
-  return { kind: 'resolved', name, traffic: 'http', ...(failure !== undefined && { failure }) }
+  return {
+    kind: 'resolved',
+    name,
+    traffic: 'http',
+    ...(isAgentPort(port) && { isAgent: true as const }),
+    ...(failure !== undefined && { failure }),
+  }
 }
 
 function ofGatewayBackend(

@@ -1,4 +1,4 @@
-import type { BackendTlsConfig } from '../../../upstream/config.ts'
+import type { BackendTlsConfig } from '../../../upstream/connection-config.ts'
 import type { ConfigMap, Secret } from '../../objects/core.ts'
 import type { BackendTLSPolicy, ObjectReference } from '../../objects/gateway-api.ts'
 import { compareByAge, keyOf, type ObjectKey } from '../../objects/meta.ts'

@@ -1,8 +1,10 @@
+import { respondsAlways } from '../../../policies/registry/check.ts'
 import type { ObjectMeta } from '../../objects/meta.ts'
 import { keyOf } from '../../objects/meta.ts'
 import type { BackendTraffic, RoutePolicies } from '../plan.ts'
 import { mergeAi } from './fields/ai.ts'
 import { mergeRules } from './fields/authorization.ts'
+import { directResponseField } from './fields/direct-response.ts'
 import { fieldKinds } from './fields/fields.ts'
 import type { AppliedField, Level } from './levels.ts'
 
@@ -24,8 +26,7 @@ const refusal = 'a policy of this route is not valid'
 /** Merges the policies of levels, from general to specific, for one kind of traffic. */
 export function mergeLevels(levels: readonly Level[], traffic: BackendTraffic): Merged {
   // A fixed response needs no backend, and a route without a backend is an HTTP route.
-  if (traffic !== 'http' && levels.some(({ fields }) => fields.has('traffic.directResponse')))
-    return mergeLevels(levels, 'http')
+  if (traffic !== 'http' && respondsAt(levels)) return mergeLevels(levels, 'http')
   const applied = fieldKinds.flatMap(({ path, levels: mode }) => {
     const found = levels.flatMap(({ fields }) => fields.get(path) ?? [])
     const relevant = found.filter(({ field }) => field.policiesFor(traffic) !== undefined)
@@ -44,6 +45,13 @@ export function mergeLevels(levels: readonly Level[], traffic: BackendTraffic): 
     applied,
     contradicting,
   }
+}
+
+/** Whether the most specific response is one to every request. */
+function respondsAt(levels: readonly Level[]): boolean {
+  const response = levels.findLast(({ fields }) => fields.has(directResponseField.path))
+  const applied = response?.fields.get(directResponseField.path)
+  return applied !== undefined && respondsAlways(applied.field.field.policies)
 }
 
 type Combined = { policies: RoutePolicies; contradicting: Merged['contradicting'] }

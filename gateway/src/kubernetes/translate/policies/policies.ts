@@ -4,6 +4,7 @@ import type { GatewayPolicy } from '../../own-kinds/gateway-policy/gateway-polic
 import type { References } from '../backends/references.ts'
 import type { BackendTraffic, GatewayPlan, RouteConfig, RouteKind } from '../plan.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
+import { createFrontends, type GatewayFrontend } from './gateway-frontend.ts'
 import { invalidPolicy } from './invalid-policy.ts'
 import { createLevels, type OwnerLevels } from './levels-by-target.ts'
 import { createLookups, type RecordedLookups, type Surroundings, surroundingsOf } from './lookups.ts'
@@ -38,6 +39,8 @@ export type Effective = {
 export type PolicyIndex = {
   /** Called for every accepted place in every pass: statuses report the places. */
   policiesOf(place: PolicyPlace): Effective
+  /** Settings of a Gateway as a whole; undefined without any. The same object for the same policies. */
+  frontendOf(gateway: ObjectKey): GatewayFrontend | undefined
   /** Of GatewayPolicies; called after the routes are translated. */
   statuses(): readonly ObjectStatus[]
 }
@@ -52,6 +55,7 @@ export type PoliciesInput = {
 export function createPolicyIndexer(): (input: PoliciesInput) => PolicyIndex {
   const translate = createCachedTranslation()
   const levelOf = createLevels()
+  const frontendAt = createFrontends()
   const root = createNode([])
   return ({ objects, references, plans }) => {
     const context = { objects, plans: new Map(plans.map((plan) => [plan.key, plan])) }
@@ -71,6 +75,10 @@ export function createPolicyIndexer(): (input: PoliciesInput) => PolicyIndex {
         if (node === root) return noPolicies
         markSeen(seen, node, gateway, traffic)
         return mergedAt(node, traffic ?? 'http')
+      },
+      frontendOf(gateway) {
+        const level = owners.Gateway.get(gateway)?.whole
+        return level && frontendAt(level)
       },
       statuses: () => policyStatuses(targeted, { owners, seen }),
     }

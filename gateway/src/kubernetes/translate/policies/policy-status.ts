@@ -217,8 +217,9 @@ function unaffectedNotes(targets: readonly AncestorTarget[]): string[] {
 function withoutEffect(policy: TranslatedPolicy, targets: readonly AncestorTarget[]): string[] {
   const kinds = new Set(targets.flatMap(({ kinds: own }) => [...(own ?? [])]))
   if (kinds.size === 0) return []
-  const unused = policy.fields.filter((field) =>
-    [...kinds].every((kind) => field.policiesFor(kind) === undefined),
+  const unused = policy.fields.filter(
+    (field) =>
+      field.kind.isOfGateway !== true && [...kinds].every((kind) => field.policiesFor(kind) === undefined),
   )
   return unused.map((field) => {
     const needed = field.kind.traffic.filter((kind) => field.policiesFor(kind) !== undefined)

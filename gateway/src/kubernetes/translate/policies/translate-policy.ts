@@ -3,7 +3,7 @@ import { formatPath, type Path } from '../../../schema/path.ts'
 import type { ObjectMeta } from '../../objects/meta.ts'
 import { keyOf, type ObjectKey } from '../../objects/meta.ts'
 import type { GatewayPolicy, TargetRef } from '../../own-kinds/gateway-policy/gateway-policy.ts'
-import type { BackendTraffic, RoutePolicies } from '../plan.ts'
+import type { BackendTraffic, FrontendPolicies, RoutePolicies } from '../plan.ts'
 import { mergeAi } from './fields/ai.ts'
 import type { Field, FieldKind } from './fields/field.ts'
 import { fieldKinds } from './fields/fields.ts'
@@ -36,9 +36,13 @@ export function translatePolicy({ metadata, spec }: GatewayPolicy, lookups: Look
   const areValid = createJointCheck(fields)
   for (const kind of fieldKinds) {
     const field = kind.translate(spec, lookups)
-    if (field !== undefined) fields.push(createField(kind, field, areValid))
+    if (field === undefined) continue
+    const { frontend } = field
+    fields.push(
+      frontend === undefined ? createField(kind, field, areValid) : createGatewayField(kind, field, frontend),
+    )
   }
-  const mistakes = fields.length === 0 ? ['spec: must have a field in traffic or backend'] : []
+  const mistakes = fields.length === 0 ? ['spec: must have a field in frontend, traffic or backend'] : []
   return {
     key: keyOf({ metadata }),
     metadata,
@@ -56,7 +60,7 @@ function createJointCheck(fields: readonly PolicyField[]): (traffic: BackendTraf
     const known = results.get(traffic)
     if (known !== undefined) return known
     const isValid =
-      fields.every(({ field }) => field.mistakes.length === 0) &&
+      fields.every(({ field }) => field.frontend !== undefined || field.mistakes.length === 0) &&
       issuesOf(jointField(fields, traffic), traffic).length === 0
     results.set(traffic, isValid)
     return isValid
@@ -98,8 +102,35 @@ function createField(
   }
 }
 
+/** A field of a Gateway as a whole has no part in the policies of routes. */
+function createGatewayField(kind: FieldKind, field: Field, frontend: FrontendPolicies): PolicyField {
+  let known: readonly string[] | undefined
+  return {
+    kind,
+    field,
+    policiesFor: () => undefined,
+    mistakesFor() {
+      known ??= frontendMistakes(field, frontend)
+      return known
+    },
+  }
+}
+
+function frontendMistakes(field: Field, value: FrontendPolicies): readonly string[] {
+  const own = ownMistakes(field)
+  if (own.length > 0) return own
+  const backends = field.backends.map((name) => ({ name, endpoints: [] }))
+  return validatePart({ kind: 'frontendPolicies', value }, { backends }).map(
+    ({ path, message }) => `spec.${formatPath(field.written(path))}: ${message}`,
+  )
+}
+
+function ownMistakes({ mistakes }: Field): string[] {
+  return mistakes.map(({ path, message }) => `spec.${formatPath(path)}: ${message}`)
+}
+
 function mistakesOf(field: Field, policies: RoutePolicies, traffic: BackendTraffic): string[] {
-  const own = field.mistakes.map(({ path, message }) => `spec.${formatPath(path)}: ${message}`)
+  const own = ownMistakes(field)
   if (own.length > 0) return own
   return issuesOf({ policies, backends: field.backends }, traffic).map(
     ({ path, message }) => `spec.${formatPath(field.written(path))}: ${message}`,

@@ -78,7 +78,7 @@ describe('the placement of a rule', () => {
   })
 
   it('has the routes of the previous result while policies are the same objects', () => {
-    const policies: PolicyIndex = { policiesOf: () => none, statuses: () => [] }
+    const policies: PolicyIndex = { policiesOf: () => none, frontendOf: () => undefined, statuses: () => [] }
     const placeRule = createPlacement(createPolicyCheck())
     const first = placeRule(plan, at, policies, undefined)
     expect(placeRule(plan, at, policies, first)).toBe(first)
@@ -109,6 +109,6 @@ const at = {
 } as const
 
 function place(rule: RulePlan, policiesOf: PolicyIndex['policiesOf']) {
-  const policies: PolicyIndex = { policiesOf, statuses: () => [] }
+  const policies: PolicyIndex = { policiesOf, frontendOf: () => undefined, statuses: () => [] }
   return createPlacement(createPolicyCheck())(rule, at, policies, undefined)
 }

@@ -1,3 +1,4 @@
+import { respondsAlways } from '../../../policies/registry/check.ts'
 import type { ObjectKey } from '../../objects/meta.ts'
 import type { ListenerPlan, RouteConfig } from '../plan.ts'
 import type { Effective, PolicyIndex, PolicyPlace } from '../policies/policies.ts'
@@ -171,9 +172,10 @@ function outcomeOf(
   if (plan.mistakes.length > 0 || effective.denied !== undefined) return refused
   const own = port === undefined ? plan.policies : withRedirectPort(plan.policies, port)
   const policies = addRulePolicies(effective, own)
-  const responds = (policies?.directResponse ?? policies?.requestRedirect) !== undefined
+  const mayRespond = (policies?.directResponse ?? policies?.requestRedirect) !== undefined
   // Every request receives an error, before any policy.
-  if (plan.names.length === 0 && !responds) return { ...refused, backends: plan.backends }
+  if (plan.names.length === 0 && !mayRespond) return { ...refused, backends: plan.backends }
+  const responds = policies !== undefined && respondsAlways(policies)
   const names = [...plan.names, ...effective.backends]
   const mistake = policies && effective.policies && checkPolicies(policies, plan.traffic, names)
   if (mistake === undefined)

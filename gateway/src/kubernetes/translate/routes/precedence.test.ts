@@ -148,7 +148,7 @@ function inputOf(routes: readonly Route[], hostname: string | undefined): Routes
   const ofKind = (kind: Route['kind']) =>
     new Map(routes.filter((route) => route.kind === kind).map((route) => [keyOf(route), route]))
   const objects = { ...emptyObjectSet(), HTTPRoute: ofKind('HTTPRoute'), GRPCRoute: ofKind('GRPCRoute') }
-  const policies: PolicyIndex = { policiesOf: () => none, statuses: () => [] }
+  const policies: PolicyIndex = { policiesOf: () => none, frontendOf: () => undefined, statuses: () => [] }
   const references = { backend: () => ({ kind: 'resolved', name: 'Service/n/s:80', traffic: 'http' }) }
   // Fakes, reduced to the fields that the translation of routes reads.
   return {

@@ -99,6 +99,11 @@ export function createReferenceTable(): ReferenceTable {
 function areEqual(one: BackendResolution, other: BackendResolution): boolean {
   if (one === other) return true
   if (one.kind === 'resolved')
-    return other.kind === 'resolved' && one.name === other.name && one.traffic === other.traffic
+    return (
+      other.kind === 'resolved' &&
+      one.name === other.name &&
+      one.traffic === other.traffic &&
+      one.isAgent === other.isAgent
+    )
   return other.kind === 'unresolved' && one.reason === other.reason && one.message === other.message
 }

@@ -37,14 +37,16 @@ export const mcpAuthorizationField: FieldKind = {
   },
 }
 
-function rulesField(
-  name: 'authorization' | 'mcpAuthorization',
-  { action, matchExpressions, rules }: Written,
-  path: Path,
-): Field {
-  const translated: Rules = matchExpressions?.map((source) => ruleOf(action ?? 'Allow', source)) ?? [
-    ...(rules ?? []),
-  ]
+function rulesField(name: 'authorization' | 'mcpAuthorization', written: Written, path: Path): Field {
+  const { rules, mistakes, rename } = translateRules(written, path)
+  return { ...fieldOf({ [name]: { rules } }, { place: [name], path, rename }), mistakes }
+}
+
+/** Translates rules at a path below `spec`. `rename` returns the path of a mistake in the Config. */
+export function translateRules({ action, matchExpressions, rules }: Written, path: Path) {
+  const translated: Exclude<Rule, string>[] = matchExpressions?.map((source) =>
+    ruleOf(action ?? 'Allow', source),
+  ) ?? [...(rules ?? [])]
   const mistakes: Mistake[] = []
   if (rules !== undefined && action !== undefined)
     mistakes.push({ path: [...path, 'action'], message: 'is only valid with matchExpressions' })
@@ -55,9 +57,9 @@ function rulesField(
       mistakes.push({ path, message: `the allow rules together are not usable: ${message}` }),
     )
   }
-  const rename = (rest: Path) =>
+  const rename = (rest: Path): Path =>
     matchExpressions === undefined ? rest : ['matchExpressions', ...rest.slice(1, 2)]
-  return { ...fieldOf({ [name]: { rules: translated } }, { place: [name], path, rename }), mistakes }
+  return { rules: translated, mistakes, rename }
 }
 
 function ruleOf(action: NonNullable<Written['action']>, source: string): Exclude<Rule, string> {

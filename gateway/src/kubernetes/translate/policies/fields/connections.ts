@@ -1,5 +1,5 @@
 import type { Path } from '../../../../schema/path.ts'
-import { isCredential } from '../../../../upstream/auth.ts'
+import { isCredential } from '../../../../upstream/credentials/credential.ts'
 import { keyOf } from '../../../objects/meta.ts'
 import { secretCredential } from '../../../objects/secret-text.ts'
 import type { KeyPair } from '../../../objects/tls-content.ts'

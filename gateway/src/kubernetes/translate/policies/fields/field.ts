@@ -1,6 +1,6 @@
 import type { Path } from '../../../../schema/path.ts'
 import type { GatewayPolicySpec } from '../../../own-kinds/gateway-policy/gateway-policy.ts'
-import type { BackendTraffic, RoutePolicies } from '../../plan.ts'
+import type { BackendTraffic, FrontendPolicies, RoutePolicies } from '../../plan.ts'
 import type { Lookups } from '../lookups.ts'
 
 /** A reference that does not resolve. */
@@ -14,6 +14,8 @@ export type Unresolved = {
 export type Field = {
   /** Policies with this field only. */
   readonly policies: RoutePolicies
+  /** Settings of a Gateway, in place of policies of routes. */
+  readonly frontend?: FrontendPolicies | undefined
   /** Names of backends that the field refers to. */
   readonly backends: readonly string[]
   /** Mistakes that make the targets refuse requests, with paths below `spec`. */
@@ -33,6 +35,8 @@ export type FieldKind = {
   readonly traffic: readonly BackendTraffic[]
   /** Whether the fields of all levels apply, or only that of the most specific level. */
   readonly levels: 'all' | 'mostSpecific'
+  /** Whether the field applies to a Gateway as a whole instead of routes. */
+  readonly isOfGateway?: true
   /** Undefined if the policy does not have the field. */
   translate(spec: GatewayPolicySpec, lookups: Lookups): Field | undefined
   /** The part of the policies for one kind of traffic; undefined if there is none. */

@@ -52,7 +52,8 @@ function translateGuards(
   }
 }
 
-function translateGuard(
+/** Translates a guard at a path below `spec`. */
+export function translateGuard(
   guard: Guard,
   path: Path,
   lookups: Lookups,
@@ -86,7 +87,8 @@ function translateRegex({ action, rules, failureMode }: NonNullable<Guard['regex
   }
 }
 
-function renameTarget(rest: Path): Path {
+/** Path of a guard's reference in place of its target. */
+export function renameTarget(rest: Path): Path {
   const text = formatPath(rest)
   return text.includes('webhook.target') ? [...rest.slice(0, 2), 'backendRef'] : rest
 }

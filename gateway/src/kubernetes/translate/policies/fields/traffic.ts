@@ -22,7 +22,8 @@ export const trafficFields: readonly FieldKind[] = [
   }),
   // Models and MCP servers have retries of their own.
   trafficField(['retry'], ({ retry }) => retry && { retry }, { traffic: ['http'] }),
-  trafficField(['directResponse'], ({ directResponse }) => directResponse && { directResponse }),
+  trafficField(['csrf'], ({ csrf }) => csrf && { csrf }),
+  trafficField(['delay'], ({ delay }) => delay && { delay }),
 ]
 
 type Options = {

@@ -7,6 +7,8 @@ import type { RouteBackends, RuleContext } from './rule-plan.ts'
 export type RuleBackends = {
   readonly backends: RouteBackends
   readonly traffic: BackendTraffic
+  /** Whether a backend is an agent with the A2A protocol. */
+  readonly hasAgent: boolean
   /** Names of the backends in use. */
   readonly names: readonly string[]
 }
@@ -35,6 +37,7 @@ export function translateBackends(
   { resolve, report, checkPolicies }: RuleContext,
 ): RuleBackends {
   let traffic: BackendTraffic = 'http'
+  let hasAgent = false
   const names: string[] = []
   const backends = (references ?? []).flatMap((reference, index): RouteBackends => {
     const { weight = 1, filters } = reference
@@ -48,6 +51,7 @@ export function translateBackends(
     if (resolved.kind === 'unresolved') return [{ error: { status: rules.errorStatus }, ...share }]
     names.push(resolved.name)
     if (resolved.traffic !== 'http') traffic = resolved.traffic
+    if (resolved.isAgent === true) hasAgent = true
     const policies = Object.keys(modifiers).length === 0 ? {} : { policies: modifiers }
     return [{ backend: `/${resolved.name}`, ...share, ...policies }]
   })
@@ -58,5 +62,5 @@ export function translateBackends(
       `a GatewayBackend with ${traffic === 'llm' ? 'ai' : 'mcp'} must be the only backend: use its ${instead}`,
     )
   }
-  return { backends: names.length === 0 ? errorBackends(rules) : backends, traffic, names }
+  return { backends: names.length === 0 ? errorBackends(rules) : backends, traffic, hasAgent, names }
 }

@@ -1,5 +1,5 @@
 import { validatePart } from '../../../../config/load/validate.ts'
-import { checkRoutePolicies } from '../../../../policies/registry/check.ts'
+import { checkRoutePolicies, respondsAlways } from '../../../../policies/registry/check.ts'
 import { formatPath, type Path } from '../../../../schema/path.ts'
 import { printable } from '../../../../schema/printable.ts'
 import type { BackendTraffic } from '../../plan.ts'
@@ -75,8 +75,8 @@ function allIssues(
   names: readonly string[],
 ): readonly Issue[] {
   const backends = names.map((name) => ({ name, host: 'localhost:80' }))
-  const responds = (policies.requestRedirect ?? policies.directResponse) !== undefined
-  if (!responds) return validatePart({ kind: 'policies', of: traffic, value: policies }, { backends })
+  if (!respondsAlways(policies))
+    return validatePart({ kind: 'policies', of: traffic, value: policies }, { backends })
   const route = { gateways: 'g', policies }
   return validatePart({ kind: 'route', value: route }, { gateways: { g: { port: 80 } }, backends }).map(
     ({ path, message }) => ({ path: path.slice(1), message }),

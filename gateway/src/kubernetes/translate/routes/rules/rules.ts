@@ -60,7 +60,7 @@ function planRule(
   const { report } = context
   const own = translateOwn(report)
   const filters = translateFilters(kind, rule.filters, context)
-  const { backends, traffic, names } = translateBackends(rule.backendRefs, rules, context)
+  const { backends, traffic, hasAgent, names } = translateBackends(rule.backendRefs, rules, context)
   const { requestRedirect } = filters.policies
   if (rule.sessionPersistence !== undefined) report('sessionPersistence', 'is not supported: remove it')
   if (requestRedirect !== undefined && (rule.backendRefs ?? []).length > 0) {
@@ -71,7 +71,10 @@ function planRule(
   const isUnused = requestRedirect === undefined && names.length === 0
   const policies = isUnused
     ? undefined
-    : completed({ ...filters.policies, ...own.policies }, rule, { ...common, names })
+    : completed({ ...filters.policies, ...own.policies, ...(hasAgent && { a2a: {} }) }, rule, {
+        ...common,
+        names,
+      })
   const usedNames = [...new Set([...names, ...filters.names])]
   if (policies !== undefined && mistakes.length === 0) {
     const mistake = checkPolicies(policies, traffic, usedNames)

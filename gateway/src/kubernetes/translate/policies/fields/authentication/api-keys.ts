@@ -5,17 +5,17 @@ import {
   checkRecord,
   keyHashOf,
   recordDigest,
-} from '../../../../policies/api-key/record.ts'
-import { check } from '../../../../schema/check.ts'
-import type { Path } from '../../../../schema/path.ts'
-import type { Secret } from '../../../objects/core.ts'
-import { keyOf } from '../../../objects/meta.ts'
-import { secretKeys, secretText } from '../../../objects/secret-text.ts'
-import { fileValue } from '../../../own-kinds/enumerations.ts'
-import type { ApiKeyAuthentication } from '../../../own-kinds/gateway-policy/authentication.ts'
-import type { Lookups } from '../lookups.ts'
-import { type FieldKind, fieldOf, type Unresolved } from './field.ts'
-import { secretProblem } from './secret-problem.ts'
+} from '../../../../../policies/api-key/record.ts'
+import { check } from '../../../../../schema/check.ts'
+import type { Path } from '../../../../../schema/path.ts'
+import type { Secret } from '../../../../objects/core.ts'
+import { keyOf } from '../../../../objects/meta.ts'
+import { secretKeys, secretText } from '../../../../objects/secret-text.ts'
+import { fileValue } from '../../../../own-kinds/enumerations.ts'
+import type { ApiKeyAuthentication } from '../../../../own-kinds/gateway-policy/authentication.ts'
+import type { Lookups } from '../../lookups.ts'
+import { type FieldKind, fieldOf, type Unresolved } from '../field.ts'
+import { secretProblem } from '../secret-problem.ts'
 
 const path: Path = ['traffic', 'apiKeyAuthentication']
 

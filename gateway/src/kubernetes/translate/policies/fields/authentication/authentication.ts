@@ -1,11 +1,11 @@
-import type { Path } from '../../../../schema/path.ts'
-import { secretText } from '../../../objects/secret-text.ts'
-import { fileValue } from '../../../own-kinds/enumerations.ts'
-import type { KeySet, McpAuthentication } from '../../../own-kinds/gateway-policy/authentication.ts'
-import type { RoutePolicies } from '../../plan.ts'
-import type { Lookups } from '../lookups.ts'
-import { type Field, type FieldKind, fieldOf } from './field.ts'
-import { secretProblem } from './secret-problem.ts'
+import type { Path } from '../../../../../schema/path.ts'
+import { secretText } from '../../../../objects/secret-text.ts'
+import { fileValue } from '../../../../own-kinds/enumerations.ts'
+import type { KeySet, McpAuthentication } from '../../../../own-kinds/gateway-policy/authentication.ts'
+import type { RoutePolicies } from '../../../plan.ts'
+import type { Lookups } from '../../lookups.ts'
+import { type Field, type FieldKind, fieldOf } from '../field.ts'
+import { secretProblem } from '../secret-problem.ts'
 
 const jwtPath: Path = ['traffic', 'jwtAuthentication']
 
