@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { fixtureConnection } from '../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../lib/cancellation.ts'
 import type { IncomingRequest } from '../net/http/incoming-request.ts'
+import { renderMetrics } from '../telemetry/exposition/exposition.ts'
 import { createMetrics } from '../telemetry/metrics/metrics.ts'
 import { createReadiness, createStats } from './probes.ts'
 
@@ -39,8 +40,19 @@ describe('createReadiness', () => {
 })
 
 describe('createStats', () => {
+  const metrics = createMetrics()
+  const stats = createStats({ render: (accept) => renderMetrics(metrics, accept) })
+
+  it('serves the format that the client accepts', async () => {
+    const accept = ['application/openmetrics-text;version=1.0.0', 'text/plain;q=0.5']
+    const reply = await stats({ ...request('/metrics'), headers: { accept } })
+    expect(reply.headers['content-type']).toContain('application/openmetrics-text')
+    expect(reply.headers['vary']).toBe('accept')
+    expect(String(reply.body)).toMatch(/# EOF\n$/)
+  })
+
   it.each(['/metrics', '/stats/prometheus'])('serves Prometheus text on %s', async (path) => {
-    const reply = await createStats(createMetrics())(request(path))
+    const reply = await stats(request(path))
     expect(reply.headers['content-type']).toContain('text/plain')
     expect(String(reply.body)).toContain('# TYPE tollgate_requests_total counter')
   })

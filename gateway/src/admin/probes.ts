@@ -1,17 +1,23 @@
 import { parseRequestTarget } from '../lib/request-target.ts'
 import type { IncomingRequest } from '../net/http/incoming-request.ts'
 import type { Reply } from '../net/http-client/send.ts'
-import type { Metrics } from '../telemetry/metrics/metrics.ts'
+import type { RenderedMetrics } from '../telemetry/exposition/exposition.ts'
+
+/** Renders the metrics in the format that an `accept` header prefers. */
+export type RenderMetrics = (accept: string) => Promise<RenderedMetrics>
 
 /** Creates the handler of the stats address, for Prometheus at `/metrics`. */
 export function createStats({
   render,
-}: Pick<Metrics, 'render'>): (request: IncomingRequest) => Promise<Reply> {
+}: {
+  render: RenderMetrics
+}): (request: IncomingRequest) => Promise<Reply> {
   return async (request) => {
     const refusal = onlyGet(request, ['/metrics', '/stats/prometheus'])
     if (refusal) return refusal
-    const { contentType, text: body } = await render()
-    return { status: 200, headers: { 'content-type': contentType }, body: Buffer.from(body) }
+    const accept = request.headers['accept']
+    const { contentType, body } = await render(Array.isArray(accept) ? accept.join(',') : (accept ?? ''))
+    return { status: 200, headers: { 'content-type': contentType, vary: 'accept' }, body }
   }
 }
 

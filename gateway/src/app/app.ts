@@ -1,18 +1,22 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { terminationOf } from '../config/frontend/termination.ts'
 import { type ConfigVersions, createConfigVersions } from '../config/live/config-versions.ts'
 import { createLiveConfig } from '../config/live/live.ts'
 import type { Environment } from '../config/load/environment.ts'
 import type { Config } from '../config/schema.ts'
+import { exportIntervalMs, expositionOf } from '../config/telemetry/metrics-config.ts'
 import { ledgerSettingsOf } from '../ledger/config.ts'
 import { type Ledger, openLedger } from '../ledger/ledger.ts'
 import { systemClock } from '../lib/clock.ts'
-import { longestTimerMs, parseDuration } from '../lib/duration.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
 import { createLeaseDatabase } from '../policies/rate-limit/leases/lease-database.ts'
-import type { LogLevel, ProcessLog } from '../telemetry/log.ts'
+import { renderMetrics } from '../telemetry/exposition/exposition.ts'
+import type { ProcessLog } from '../telemetry/log.ts'
+import { logLevelOf } from '../telemetry/log-level.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
+import { createMetricExport } from '../telemetry/otlp/metric-export.ts'
 import type { ThreadUrls } from '../workers/data-planes.ts'
 import { openDataPlanes } from '../workers/workers.ts'
 import { createBudgetFeed } from './budgets.ts'
@@ -50,7 +54,6 @@ export type App = {
   stop(): Promise<void>
 }
 
-const defaultTerminationDeadlineMs = 25_000
 /** Time for the usage reports and log lines of requests that the deadline aborts. */
 const abortedRequestsMs = 1_000
 const processKeyBytes = 32
@@ -60,11 +63,13 @@ const processKeyBytes = 32
  * everything is closed again.
  */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { feed, env, version, log, metrics = createMetrics(), drainDelayMs = 0 } = options
+  const { feed, env, version, log, metrics = createMetrics(), drainDelayMs, drainDeadlineMs } = options
   const clock = systemClock
   const versions = await firstVersion(feed)
   const settings = versions.current.config ?? {}
-  log.setLevel(logLevelOf(versions.current))
+  metrics.expose(expositionOf(settings))
+  log.setLevel(logLevelOf(settings.logging?.level))
+  log.setFormat(settings.logging?.format ?? 'json')
 
   const link = createControlLink()
   const servers = createProcessServers(clock, metrics)
@@ -104,10 +109,17 @@ export async function startApp(options: AppOptions): Promise<App> {
       unavailable = reason
     },
   })
+  const metricExport = createMetricExport({
+    collect: async () => metrics.collect(await dataPlane.metrics()),
+    send: dataPlane.exportMetrics,
+    clock,
+    log,
+  })
   const budgets = createBudgetFeed({ ledger, dataPlane, clock, log })
   live.onCommit((config) => {
-    log.setLevel(logLevelOf(config))
+    log.setLevel(logLevelOf(config.config?.logging?.level))
     budgets.use(config)
+    metricExport.use(exportIntervalMs(config.config?.metrics))
   })
   const control = await openControlPlane({
     ...options,
@@ -133,6 +145,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     reload.close()
     servers.close()
     budgets.close()
+    await metricExport.close()
     await Promise.all([dataPlane.close(), resources.close(), logApi.close(), consoleApi.close()])
     await leases.close()
     // After the data planes, which have sent their last entries.
@@ -141,7 +154,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   try {
     await ledger?.ready
-    const render = async () => metrics.render(await dataPlane.metrics())
+    const render = async (accept: string) => renderMetrics(metrics, accept, await dataPlane.metrics())
     await servers.open({ settings, api: control.api, pending, render })
     budgets.use(versions.current)
     await budgets.ready()
@@ -159,16 +172,18 @@ export async function startApp(options: AppOptions): Promise<App> {
     async stop() {
       shutdown.abort()
       // Clients that read the addresses of this process elsewhere connect until they see the change.
-      if (drainDelayMs > 0) {
+      const defaults = { acceptMs: drainDelayMs, drainMs: drainDeadlineMs }
+      const { acceptMs, drainMs } = terminationOf(settings, defaults)
+      if (acceptMs > 0) {
         dataPlane.announceDrain()
-        await delay(drainDelayMs)
+        await delay(acceptMs)
       }
       reload.close()
       logApi.endStreams()
       // Pending changes receive a response; an unresponsive database does not delay the exit.
       const changes = resources.idle()
       const drained = dataPlane.drain()
-      await atMost(Promise.all([drained, changes]), deadlineMsOf(settings, options.drainDeadlineMs))
+      await atMost(Promise.all([drained, changes]), drainMs)
       // Aborts the remaining requests, whose usage and log lines are still to be written.
       dataPlane.abortRequests()
       await atMost(drained, abortedRequestsMs)
@@ -195,21 +210,6 @@ async function firstVersion(feed: ConfigFeed): Promise<ConfigVersions> {
     feed.close()
     throw error
   }
-}
-
-function logLevelOf({ config }: Config): LogLevel {
-  return config?.logging?.level ?? 'info'
-}
-
-function deadlineMsOf(
-  { connectionTerminationDeadline }: NonNullable<Config['config']>,
-  defaultMs = defaultTerminationDeadlineMs,
-): number {
-  const deadlineMs =
-    connectionTerminationDeadline === undefined
-      ? defaultMs
-      : (parseDuration(connectionTerminationDeadline) ?? 0)
-  return Math.min(deadlineMs, longestTimerMs)
 }
 
 /** Waits for work up to a time limit. */

@@ -109,7 +109,11 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
       ...budgetEndpoints(dataPlane.budgets),
       costsEndpoint({ resources, read: dataPlane.costs }),
       ...logApi.endpoints,
-      ...celEndpoints({ queries: logApi.queries, clock }),
+      ...celEndpoints({
+        queries: logApi.queries,
+        clock,
+        customFunctions: () => live.config?.config?.customFunctions,
+      }),
       ...consoleApi.endpoints,
       routesExplainEndpoint(dataPlane.explainRequest),
       guardsTestEndpoint({

@@ -1,5 +1,6 @@
 import { type ApiHandler, createAdmin } from '../admin/admin.ts'
-import { createReadiness, createStats } from '../admin/probes.ts'
+import { createReadiness, createStats, type RenderMetrics } from '../admin/probes.ts'
+import { processAddresses } from '../config/ports.ts'
 import type { Config } from '../config/schema.ts'
 import { openServer } from '../data-plane/open-server.ts'
 import { parseHostPort } from '../lib/address/host-port.ts'
@@ -25,16 +26,13 @@ export type ProcessServerOptions = {
   settings: NonNullable<Config['config']>
   api: ApiHandler
   /** Renders the metrics of the process. */
-  render: Metrics['render']
+  render: RenderMetrics
   /** Parts of the gateway that are not ready. */
   pending(): readonly string[]
 }
 
 /** Connections to the three addresses together. */
 const limits = { ...defaultAdmissionLimits, maxConnections: 1_000, maxConnectionsPerClient: 500 }
-const defaultAdminAddress = '127.0.0.1:15000'
-const defaultStatsAddress = '[::]:15020'
-const defaultReadinessAddress = '[::]:15021'
 
 export function createProcessServers(clock: Clock, metrics: Metrics): ProcessServers {
   // Separate from the listeners: clients that exhaust their limits cannot block the metrics that show it.
@@ -63,9 +61,10 @@ export function createProcessServers(clock: Clock, metrics: Metrics): ProcessSer
     adminPort: () => adminPort,
     async open({ settings, api, pending, render }) {
       const admin = createAdmin({ port: () => adminPort, api })
-      adminPort = (await open(settings.adminAddr ?? defaultAdminAddress, admin)).port
-      await open(settings.statsAddr ?? defaultStatsAddress, createStats({ render }))
-      await open(settings.readinessAddr ?? defaultReadinessAddress, createReadiness(pending))
+      const addresses = processAddresses(settings)
+      adminPort = (await open(addresses.admin, admin)).port
+      await open(addresses.stats, createStats({ render }))
+      await open(addresses.readiness, createReadiness(pending))
     },
     close() {
       for (const server of servers) server.close()

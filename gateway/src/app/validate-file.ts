@@ -46,14 +46,15 @@ export async function compileOffline(
     webhooks: webhookLimits(env),
     ui: () => () => ({ status: 503, headers: {}, body: undefined }),
   }
-  await compileConfig(config, offlineContext(warn), facts).catch((error: unknown) => {
+  await compileConfig(config, offlineContext(env, warn), facts).catch((error: unknown) => {
     throw new ConfigRejected([messageOf(error)])
   })
 }
 
 /** Context of a compilation without network, processes and threads. */
-function offlineContext(warn: (line: string) => void): CompileContext {
+function offlineContext(environment: Environment, warn: (line: string) => void): CompileContext {
   return {
+    environment,
     exchangeLeases: () => Promise.reject(new Error('not used by compilation')),
     clock: systemClock,
     random: Math.random,
@@ -68,6 +69,7 @@ function offlineContext(warn: (line: string) => void): CompileContext {
     },
     egress: { of: () => anywhere, document: anywhere },
     metrics: createMetrics(),
+    exporters: { track() {} },
     spawn: () => {
       throw new Error('processes are not available during validation')
     },

@@ -23,6 +23,7 @@ function fixtureActivation(readText: (path: string) => string = () => '') {
     },
     listeners: {
       find: () => undefined,
+      keyOfPort: () => undefined,
       async prepare(next) {
         snapshots.push(next)
         return { commit() {}, abort() {} }

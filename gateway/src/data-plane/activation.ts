@@ -4,10 +4,13 @@ import type { CompileCache } from '../config/live/compile-cache.ts'
 import { changesEndpointsOnly } from '../config/live/endpoint-changes.ts'
 import type { LiveListeners } from '../config/live/listeners.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
+import { occupiedPorts } from '../config/ports.ts'
 import type { Config } from '../config/schema.ts'
+import { trafficSections } from '../config/traffic/sections.ts'
 import { messageOf } from '../lib/thrown.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Snapshot } from '../pipeline/snapshot.ts'
+import { ownPorts } from '../upstream/dynamic.ts'
 import { activateEndpoints } from '../upstream/endpoints.ts'
 
 export type ActivationOptions = {
@@ -23,6 +26,8 @@ export type ActivationOptions = {
 export type Activation = {
   /** The active configuration; undefined before the first commit. */
   readonly config: Config | undefined
+  /** Queue of metrics of the active configuration. */
+  readonly metricExport: Snapshot['metricExport']
   /** As `DataPlane.prepare`. */
   prepare(config: Config): Promise<PreparedSnapshot>
   /** Evicts the content of a file, and the results compiled from it. */
@@ -32,6 +37,7 @@ export type Activation = {
 export function createActivation(options: ActivationOptions): Activation {
   const { context, cache, facts, listeners, bind } = options
   let active: Config | undefined
+  let metricExport: Snapshot['metricExport']
   /** Files of the active configuration, with their contents. */
   let files: ReadonlyMap<string, string> = new Map()
   /** Whether the active configuration was compiled from the current files. */
@@ -48,6 +54,9 @@ export function createActivation(options: ActivationOptions): Activation {
     get config() {
       return active
     },
+    get metricExport() {
+      return metricExport
+    },
     async prepare(config) {
       if (active !== undefined && isCurrent && changesEndpointsOnly(active, config))
         return { files, commit: async () => activate(config, files), abort() {} }
@@ -55,14 +64,24 @@ export function createActivation(options: ActivationOptions): Activation {
       const snapshot = await compile(config, context, facts)
       const used = cache.files()
       await bind()
+      const own = ownPorts(context)
+      const before = own.ports
+      const ports = occupiedPorts(config, trafficSections(config, context.cached))
       const prepared = await listeners.prepare(snapshot)
+      // The new addresses accept connections before the commit, the former ones until then.
+      own.ports = new Set([...before, ...ports])
       return {
         files: used,
         async commit() {
           prepared.commit()
+          metricExport = snapshot.metricExport
+          own.ports = ports
           activate(config, used)
         },
-        abort: prepared.abort,
+        abort() {
+          prepared.abort()
+          own.ports = before
+        },
       }
     },
     evictFile(path) {

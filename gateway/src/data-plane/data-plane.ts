@@ -18,6 +18,8 @@ import { createProvenance } from '../config/load/provenance.ts'
 import { inspectMcp, type McpAnswer, type McpQuestion } from '../config/mcp-inspection.ts'
 import { admissionLimitsOf, upstreamLimitsOf } from '../config/process-limits.ts'
 import type { Config } from '../config/schema.ts'
+import { resourceOfEnvironment } from '../config/telemetry/exporter-environment.ts'
+import { sensitiveHeadersOf } from '../config/telemetry/telemetry.ts'
 import { parseYaml } from '../config/yaml/yaml.ts'
 import type { BudgetReport } from '../ledger/budget-use.ts'
 import { ledgerSettingsOf } from '../ledger/config.ts'
@@ -30,7 +32,7 @@ import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { type ConfigOriginKind, createEgressPolicies } from '../net/egress/policies.ts'
 import { createGrpcClient } from '../net/grpc-client.ts'
-import { defaultServerLimits } from '../net/http/incoming-request.ts'
+import { defaultServerLimits, type PendingExchange } from '../net/http/incoming-request.ts'
 import { createHttpClient } from '../net/http-client/http-client.ts'
 import { createAdmission } from '../net/listener/admission.ts'
 import type { ConnectionHandler, HttpHandler } from '../net/listener/connection-handler.ts'
@@ -47,6 +49,7 @@ import type { ProcessGuardian } from '../process/guardian.ts'
 import type { PlaneObservation } from '../telemetry/live/observation.ts'
 import type { LogSink } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
+import { createExporterSet } from '../telemetry/otlp/exporter-set.ts'
 import { createActivation } from './activation.ts'
 import type { OpenServer } from './open-server.ts'
 
@@ -81,6 +84,9 @@ export type DataPlaneOptions = DataPlaneSettings & {
   api: ApiHandler
 }
 
+/** Encoded metrics. The last batch of a process is sent without delay. */
+export type MetricBatch = { readonly items: readonly Uint8Array[]; readonly isLast: boolean }
+
 /**
  * Serves traffic: listeners, clients and child processes, and the context that configurations are compiled
  * with. Everything that it exchanges with the control plane is plain data.
@@ -113,6 +119,8 @@ export type DataPlane = {
   reportBudgets(report: BudgetReport): Promise<void>
   /** Opens sessions at MCP targets for their lists, and evaluates rules on them. */
   inspectMcp(question: McpQuestion): Promise<McpAnswer>
+  /** Sends metrics of the process to the collector of the active configuration. */
+  exportMetrics(batch: MetricBatch): Promise<void>
   /** Figures and failures of each data plane; undefined for one that does not respond. */
   observe(): Promise<readonly (PlaneObservation | undefined)[]>
   /** Open addresses, as `host:port`. */
@@ -161,6 +169,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     idleTimeoutMs,
   })
   const grpc = createGrpcClient()
+  const exporters = createExporterSet()
   const children = createChildProcesses({
     // Programs must not receive the keys that seal session ids and cookies.
     environment: { ...env, SESSION_KEY: undefined, OIDC_COOKIE_SECRET: undefined },
@@ -182,6 +191,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     grpc,
     log,
     metrics,
+    exporters,
     spawn: children.spawn,
     parseYaml,
     threads,
@@ -189,6 +199,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     memory: options.memory,
     peers: options.peers,
     processKey: options.processKey,
+    environment: env,
     ...cache,
   }
   // Retained without a configuration, because totals may arrive before it.
@@ -199,6 +210,8 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     sessionKey: env['SESSION_KEY'],
     loginSecrets: env['OIDC_COOKIE_SECRET'] || undefined,
     webhooks: webhookLimits(env),
+    resource: resourceOfEnvironment(env),
+    labels: settings.metrics?.fields?.add,
     ui: createUi(options.api),
   }
   const activation = createActivation({ context, cache, facts, listeners, bind: options.memory.bind })
@@ -240,6 +253,11 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
       applyBudgetReport(accounts, report, clock)
     },
     inspectMcp: (question) => inspectMcp(activation.config, context, question, version),
+    async exportMetrics({ items, isLast }) {
+      const { metricExport } = activation
+      for (const item of items) metricExport?.add(item)
+      if (isLast) await metricExport?.flush()
+    },
     async observe() {
       const { live, conditions, activeRequests } = metrics
       const connections = listeners.connections()
@@ -256,6 +274,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
       await listeners.drain()
       // The usage of the last requests is reported after them.
       await grpc.drain()
+      await exporters.flush()
     },
     abortRequests: listeners.close,
     killChildren: children.killAll,
@@ -278,19 +297,15 @@ function createListeners(
   const unrouted = metrics.route('')
   const unavailable = () => availability.reason
   const { explain, attributes: expressions = {} } = ledgerSettingsOf(settings) ?? {}
-  const recording = { ledger, explain, attributes: compileStandardAttributes(expressions) }
+  const recording = {
+    ledger,
+    explain,
+    attributes: compileStandardAttributes(expressions, sensitiveHeadersOf(settings)),
+  }
   const admission = createAdmission(admissionLimitsOf(settings.limits ?? {}), metrics.admission, memory)
-  return createLiveListeners((opened, find) => {
+  const pipelines = new Map<string, HttpHandler['handle']>()
+  const listeners = createLiveListeners((opened) => {
     const { key, host, port } = opened
-    const handle = createPipeline({
-      listener: () => find(key),
-      log,
-      clock,
-      unrouted,
-      unavailable,
-      live: metrics.live,
-      ...recording,
-    })
     return openServer({
       host,
       port,
@@ -298,19 +313,60 @@ function createListeners(
       limits: defaultServerLimits,
       admission,
       // A connection may arrive before the commit of the snapshot that opened the address.
-      serve() {
-        const listener = find(key) ?? opened
-        return listener.kind === 'tcp' && availability.reason !== undefined
-          ? undefined
-          : connectionHandlerOf(listener, handle)
-      },
+      serve: () => handlerOf(listeners.find(key) ?? opened),
     })
   })
+  return listeners
+
+  function handlerOf(listener: Listener): ConnectionHandler | undefined {
+    const { kind, key, tls, isProxy, rules, proxyProtocol, settings } = listener
+    const address = { tls, isProxy, rules, proxyProtocol, settings }
+    if (kind === 'http') return { kind, ...address, handle: pipelineOf(key) }
+    if (availability.reason !== undefined) return undefined
+    if (kind === 'connect') return { kind, ...address, ...connectHandling(key) }
+    const { readsServerName = false, connect } = listener
+    return { kind, ...address, readsServerName, connect }
+  }
+
+  function pipelineOf(key: string): HttpHandler['handle'] {
+    const known = pipelines.get(key)
+    if (known !== undefined) return known
+    const handle = createPipeline({
+      listener: () => listeners.find(key),
+      log,
+      clock,
+      unrouted,
+      unavailable,
+      live: metrics.live,
+      ...recording,
+    })
+    pipelines.set(key, handle)
+    return handle
+  }
+
+  function connectHandling(listener: string) {
+    return {
+      handle: refuseOtherMethods,
+      listenerAt(port: number) {
+        const key = listeners.keyOfPort(port)
+        if (key === undefined) return undefined
+        return () => {
+          const found = listeners.find(key)
+          return found && handlerOf(found)
+        }
+      },
+      refused(client: string, port: number) {
+        const refusedBy = `CONNECT: no listener for port ${port}`
+        log.info({ listener, client, outcome: 'refused', refusedBy }, 'connection')
+      },
+    }
+  }
 }
 
-function connectionHandlerOf(listener: Listener, handle: HttpHandler['handle']): ConnectionHandler {
-  const { tls, isProxy } = listener
-  if (listener.kind === 'http') return { kind: 'http', tls, isProxy, handle }
-  const { readsServerName = false, connect } = listener
-  return { kind: 'tcp', tls, isProxy, readsServerName, connect }
+const onlyConnect = 'this port accepts CONNECT requests only'
+
+function refuseOtherMethods(): PendingExchange {
+  const headers = { 'content-type': 'text/plain; charset=utf-8', allow: 'CONNECT' }
+  const reply = { status: 405, headers, body: Buffer.from(onlyConnect) }
+  return { reply: Promise.resolve(reply), end() {} }
 }

@@ -204,6 +204,9 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
     async reportBudgets(report) {
       await callOne('reportBudgets', report)
     },
+    async exportMetrics(batch) {
+      await callOne('exportMetrics', batch)
+    },
     addresses: () => addresses,
     announceDrain() {
       for (const plane of planes) plane.note('announceDrain')

@@ -7,7 +7,8 @@ import type { GuardTest } from '../config/inspection/test-guards.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import type { McpQuestion } from '../config/mcp-inspection.ts'
 import type { Config } from '../config/schema.ts'
-import { createDataPlane, type DataPlane } from '../data-plane/data-plane.ts'
+import { expositionOf } from '../config/telemetry/metrics-config.ts'
+import { createDataPlane, type DataPlane, type MetricBatch } from '../data-plane/data-plane.ts'
 import { openServer } from '../data-plane/open-server.ts'
 import type { BudgetReport } from '../ledger/budget-use.ts'
 import { createLedgerSender, type LedgerLines, type LedgerSender } from '../ledger/sender.ts'
@@ -18,6 +19,7 @@ import { keepTickShape } from '../lib/scheduling/keep-tick-shape.ts'
 import { createThreadPool } from '../lib/scheduling/thread-pool.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
 import { createLog, type ProcessLog } from '../telemetry/log.ts'
+import { logLevelOf } from '../telemetry/log-level.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
 import { createApiCaller } from './messages/api-calls.ts'
 import { type Calls, createCalls } from './messages/calls.ts'
@@ -57,6 +59,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     reportBudgets: (report: BudgetReport) => dataPlane.reportBudgets(report),
     metrics: () => metrics.dump(),
     inspectMcp: (question: McpQuestion) => dataPlane.inspectMcp(question),
+    exportMetrics: (batch: MetricBatch) => dataPlane.exportMetrics(batch),
     observe: async () => (await dataPlane.observe())[0],
     announceDrain: () => dataPlane.announceDrain(),
     drain: () => dataPlane.drain(),
@@ -71,8 +74,9 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
       peers.connect(other, link),
   })
   const metrics = createMetrics()
+  metrics.expose(expositionOf(settings.settings))
   const log = createLog(
-    settings.settings.logging?.level ?? 'info',
+    logLevelOf(settings.settings.logging?.level),
     createBatchWriter((batch) => calls.call('log', batch) as Promise<void>),
   )
   const ledger = hasLedger ? createSender(calls, metrics) : undefined
@@ -155,7 +159,7 @@ function createConfigs(dataPlane: DataPlane, log: ProcessLog, setAdminPort: (por
       prepared = undefined
       await snapshot.commit()
       active = config
-      log.setLevel(config.config?.logging?.level ?? 'info')
+      log.setLevel(logLevelOf(config.config?.logging?.level))
       return { addresses: dataPlane.addresses() }
     },
     abort() {

@@ -12,7 +12,11 @@ async function ask(
   { body, query = {}, details }: { body?: JsonObject; query?: Record<string, string>; details?: object } = {},
 ): Promise<{ status: number; body: Record<string, unknown> }> {
   const queries = { readRequest: async () => details as RequestDetails | undefined }
-  const endpoint = celEndpoints({ queries, clock }).find((each) => each.path === path)
+  const endpoint = celEndpoints({
+    queries,
+    clock,
+    customFunctions: () => 'isPost() { request.method == "POST" }',
+  }).find((each) => each.path === path)
   const operation = endpoint?.methods[body === undefined ? 'GET' : 'POST']
   const call = {
     query: new Map(Object.entries(query)),
@@ -54,6 +58,11 @@ describe('the check of an expression', () => {
 })
 
 describe('the evaluation of an expression', () => {
+  it('has the custom functions of the configuration', async () => {
+    expect(await evaluate({ expression: 'isPost()' })).toMatchObject({ value: true })
+    expect(await evaluate({ expression: 'isPut()' })).toMatchObject({ error: { offset: 0 } })
+  })
+
   it('has a value in every scope, over its sample facts', async () => {
     for (const { name, variables } of celScopes) {
       const { body } = await ask('/api/cel/facts', { query: { scope: name } })

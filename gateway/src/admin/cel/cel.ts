@@ -1,5 +1,6 @@
 import { type CelIssue, compileCel } from '../../cel/cel.ts'
 import { callableNames } from '../../cel/check-names.ts'
+import { parseCustomFunctions, withCustomFunctions } from '../../cel/custom-functions.ts'
 import { type Members, membersOf } from '../../cel/members.ts'
 import { type LedgerQueries, QueryRefused } from '../../ledger/query/query.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -15,6 +16,8 @@ export type CelOptions = {
   /** Undefined without a ledger. */
   readonly queries: Pick<LedgerQueries, 'readRequest'> | undefined
   readonly clock: Clock
+  /** `config.customFunctions` of the active configuration. */
+  readonly customFunctions: () => string | undefined
 }
 
 /** Endpoints of expressions: variables, check, facts, evaluation. They change nothing. */
@@ -24,7 +27,7 @@ export function celEndpoints(options: CelOptions): AdminEndpoint[] {
       path: '/api/cel/variables',
       methods: { GET: { respond: async () => ({ kind: 'json', value: describeScopes() }) } },
     },
-    { path: '/api/cel/check', methods: { POST: { respond: check } } },
+    { path: '/api/cel/check', methods: { POST: { respond: (call) => check(call, options) } } },
     {
       path: '/api/cel/facts',
       methods: { GET: { query: ['scope', 'requestId'], respond: (call) => readFacts(call, options) } },
@@ -62,7 +65,13 @@ function describeMembers(path: string, members: Members): object {
   }
 }
 
-async function check({ readJson }: AdminCall): Promise<AdminResult> {
+/** An expression with the custom functions that it uses. */
+function complete(expression: string, { customFunctions }: CelOptions): string {
+  const parsed = parseCustomFunctions(customFunctions() ?? '')
+  return parsed.kind === 'functions' ? withCustomFunctions(expression, parsed.functions) : expression
+}
+
+async function check({ readJson }: AdminCall, options: CelOptions): Promise<AdminResult> {
   const read = await readJson()
   if (read.kind === 'refused') return read
   const { expression, roots, scope, ...rest } = read.value
@@ -71,7 +80,7 @@ async function check({ readJson }: AdminCall): Promise<AdminResult> {
   if (typeof expression !== 'string') return refusal(422, 'expression must be a text')
   const variables = readVariables(roots, scope)
   if (variables.kind === 'refused') return variables
-  const compiled = compileCel(expression, variables.names)
+  const compiled = compileCel(complete(expression, options), variables.names)
   const value = compiled.kind === 'program' ? { ok: true } : { ok: false, ...placeOf(compiled, expression) }
   return { kind: 'json', value }
 }
@@ -166,7 +175,10 @@ async function evaluate({ readJson }: AdminCall, options: CelOptions): Promise<A
   if (given?.kind === 'refused') return given
   const values = facts ?? given?.facts.facts ?? {}
   const { variables } = found.scope
-  const result = evaluateCel(expression, variables, { facts: values, clock: options.clock })
+  const result = evaluateCel(complete(expression, options), variables, {
+    facts: values,
+    clock: options.clock,
+  })
   switch (result.kind) {
     case 'value':
       return { kind: 'json', value: { value: result.value, type: result.type } }

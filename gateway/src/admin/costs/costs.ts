@@ -71,14 +71,17 @@ const sourceNames: readonly string[] = ['base', 'custom', 'file', 'inline']
 
 /**
  * Sources of the catalogs of the active configuration. Those of the database are before those of the file; in
- * file mode, `custom` is the last inline catalog.
+ * file mode, `custom` is the last inline catalog that is not a text.
  */
 function catalogSources({ effective, find, status }: CostsOptions['resources']): Sources {
   const { config, file } = effective()
   const [all, own] = [catalogsOf(config), catalogsOf(file)]
   const stored = all.length - own.length
   const fields = stored > 0 ? storedFields(find) : []
-  const custom = status().mode === 'hybrid' ? -1 : all.findLastIndex(isInline)
+  const custom =
+    status().mode === 'hybrid'
+      ? -1
+      : all.findLastIndex((catalog) => isJsonObject(valueAt(catalog, ['inline'])))
   return all.map((catalog, index): Sources[number] => {
     if (index < stored) return { source: fields[index] ?? 'base' }
     if (index === custom) return { source: 'custom' }

@@ -1,4 +1,4 @@
-import { type OpenApiPart, responses } from '../../resources/api/openapi-part.ts'
+import { type OpenApiPart, queryParameters, responses } from '../../resources/api/openapi-part.ts'
 
 /** Query parameters of the list of prices. */
 export const costQueryParameters = ['search', 'provider', 'source', 'models', 'limit', 'cursor'] as const
@@ -21,12 +21,7 @@ export const costsOpenApi: OpenApiPart = {
     '/api/costs': {
       get: {
         summary: 'Effective prices of models, by provider and model, with the catalog of each price.',
-        parameters: costQueryParameters.map((name) => ({
-          name,
-          in: 'query',
-          description: descriptions[name],
-          schema: text,
-        })),
+        parameters: queryParameters(descriptions),
         responses: responses({
           type: 'object',
           properties: {

@@ -1,5 +1,5 @@
-import { body, type OpenApiPart, ref, responses } from '../../resources/api/openapi-part.ts'
-import { keyQueryParameters } from './key-list.ts'
+import { body, type OpenApiPart, queryParameters, ref, responses } from '../../resources/api/openapi-part.ts'
+import type { keyQueryParameters } from './key-list.ts'
 
 const id = { name: 'id', in: 'path', required: true, schema: { type: 'string' } }
 const text = { type: 'string' }
@@ -20,12 +20,7 @@ export const keysOpenApi: OpenApiPart = {
     '/api/keys': {
       get: {
         summary: 'Virtual keys of all scopes, without the keys themselves.',
-        parameters: keyQueryParameters.map((name) => ({
-          name,
-          in: 'query',
-          description: descriptions[name],
-          schema: text,
-        })),
+        parameters: queryParameters(descriptions),
         responses: responses({
           type: 'object',
           properties: { keys: { type: 'array', items: ref('VirtualKey') }, nextCursor: text },

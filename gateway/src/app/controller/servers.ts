@@ -6,6 +6,7 @@ import { createLocalMemory } from '../../lib/planes/memory.ts'
 import { defaultServerLimits, type IncomingRequest } from '../../net/http/incoming-request.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import { createAdmission, defaultAdmissionLimits } from '../../net/listener/admission.ts'
+import { renderMetrics } from '../../telemetry/exposition/exposition.ts'
 import type { MetricRegistry } from '../../telemetry/metrics/families.ts'
 import { createAdmissionMeters } from '../../telemetry/metrics/limits.ts'
 
@@ -41,7 +42,10 @@ export async function openControllerServers(options: ControllerServerOptions): P
 
   const readiness = await open(options.readiness, createReadiness(options.pending))
   try {
-    const stats = await open(options.stats, createStats({ render: () => registry.render() }))
+    const stats = await open(
+      options.stats,
+      createStats({ render: (accept) => renderMetrics(registry, accept) }),
+    )
     return {
       close() {
         readiness.close()

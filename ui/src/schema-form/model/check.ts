@@ -93,6 +93,7 @@ function textMistake(value: unknown, node: NodeOf<'text'>): string | undefined {
 const formatMistakes: Readonly<Record<string, string>> = {
   duration: 'must be a duration such as 500ms, 10s or 1h30m',
   'host:port': 'must be host:port, such as 127.0.0.1:8080',
+  'service address': 'must be host:port, such as 127.0.0.1:8080',
   url: 'must start with http:// or https://',
   file: 'must be the path of a file',
 }

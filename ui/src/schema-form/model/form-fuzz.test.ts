@@ -25,6 +25,7 @@ const cases: readonly Case[] = kinds.flatMap((kind) => {
 
 const formatTexts: Readonly<Record<string, readonly string[]>> = {
   duration: ['10s', '500ms', '1h30m'],
+  'service address': ['127.0.0.1:8080', '[::1]:80'],
   'host:port': ['127.0.0.1:8080', 'example.com:443', '[::1]:80'],
   url: ['https://example.com', 'http://127.0.0.1:8080/v1'],
   cel: ['true', 'request.method == "GET"', '1 + 1 == 2'],

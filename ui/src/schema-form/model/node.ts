@@ -12,7 +12,7 @@ export type NodeFacts = {
   readonly acceptsReference: boolean
 }
 
-export type TextFormat = 'duration' | 'host:port' | 'url' | 'cel' | 'port' | 'file'
+export type TextFormat = 'duration' | 'host:port' | 'service address' | 'url' | 'cel' | 'port' | 'file'
 
 export type ObjectField = {
   readonly name: string
@@ -66,7 +66,9 @@ export type FormNode = NodeFacts &
 type NumberBounds = { readonly minimum: number | undefined; readonly maximum: number | undefined }
 export type NodeOf<Kind extends FormNode['kind']> = Extract<FormNode, { kind: Kind }>
 
-const formats: ReadonlySet<string> = new Set(['duration', 'host:port', 'url', 'cel', 'port', 'file'])
+const formats: ReadonlySet<string> = new Set([
+  ...['duration', 'host:port', 'service address', 'url', 'cel', 'port', 'file'],
+])
 
 /** Reads one level of a schema. Fields, items and options are read when they are rendered. */
 export function readNode(schema: JsonSchema, definitions: Definitions): FormNode {
