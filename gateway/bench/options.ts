@@ -34,7 +34,7 @@ export function parseOptions(args: readonly string[]): BenchOptions {
       json: { type: 'boolean', default: false },
       /**
        * One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions, http-get,
-       * http-post, guard, guard-stream, ledger, reload, tcp, loop; or a prefix: mcp, http, guard.
+       * http-post, guard, guard-stream, policies, ledger, reload, tcp, loop; or a prefix: mcp, http, guard.
        */
       only: { type: 'string' },
       rounds: { type: 'string' },

@@ -14,6 +14,7 @@ import { type Result, renderReport } from './measure/report.ts'
 import { compareStage, isChosen, paceOf, progress, type Stage } from './measure/stage.ts'
 import { type BenchOptions, parseOptions } from './options.ts'
 import { requirePeer } from './peers/peer.ts'
+import { policyStage } from './policies/stage.ts'
 import { describePlacement } from './subjects/placement.ts'
 import { type LoadGenerator, startLoad, stop, stopAll } from './subjects/processes.ts'
 import { isInstalled } from './subjects/programs.ts'
@@ -46,7 +47,8 @@ async function measureAll(load: LoadGenerator): Promise<Result> {
   ]
   const result: Result = { placement: describePlacement(options.placement), workloads: [] }
   const hasPeers = options.peers.length > 0
-  const stages = hasPeers ? [llm, mcp, http] : [llm, mcp, http, await guardStage(options)]
+  const own = hasPeers ? [] : [await guardStage(options), await policyStage(options)]
+  const stages = [llm, mcp, http, ...own]
   if (options.profile) {
     result.profile = await profile(load, stages.find((stage) => stage.workloads.length > 0) ?? neverEmpty())
     return result

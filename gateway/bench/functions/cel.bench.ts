@@ -47,4 +47,37 @@ for (const rule of rules) {
   })
 }
 
+// Typical expressions of transformations and log fields.
+
+const computed = [
+  'request.uri.setQuery("team", "search")',
+  'request.headers.cookie("session")',
+  'request.headers.redacted().authorization',
+  'string(request.body)',
+  'json(request.body).customer.id',
+  'toJson({"id": jwt.sub, "roles": jwt.roles})',
+  'llmRequest.filterKeys(k, !k.startsWith("x_")).merge({"user": jwt.sub})',
+  'base64.encode(jwt.sub) + sha256.encode(jwt.sub)',
+  'now - request.startTime < duration("5s")',
+  'uuid()',
+]
+
+const body = Buffer.from(
+  JSON.stringify({ customer: { id: 7 }, items: Array.from({ length: 50 }, () => 'item') }),
+)
+const headers = { ...variables.request.headers, authorization: 'Bearer x', cookie: 'theme=dark; session=abc' }
+const request = {
+  ...variables.request,
+  ...{ scheme: 'https', host: 'example.com', query: '?a=1', headers, arrivedAt: Date.now() },
+}
+const facts = { ...variables, request, clock: { now: Date.now }, body }
+
+summary(() => {
+  for (const source of computed) {
+    const compiled = compileCel(source, new Set([...roots, 'now', 'request.body']))
+    if (compiled.kind === 'issue') throw new Error(`${source}: ${compiled.message}`)
+    bench(source, () => do_not_optimize(compiled.program.evaluate(facts)))
+  }
+})
+
 await run()

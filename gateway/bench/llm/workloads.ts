@@ -17,6 +17,7 @@ export type Workload = {
     | 'http-post'
     | 'guard'
     | 'guard-stream'
+    | 'policies'
   title: string
   body: Buffer
   /** Text in the last bytes of a complete response. */
