@@ -23,7 +23,7 @@ export default defineConfig({
           ],
           env,
           // Thousands of random cases, or a process, take a machine with other work several times as long as an idle one.
-          testTimeout: 30_000,
+          testTimeout: 60_000,
           // On two processors the default is one worker, and projects of one worker go last.
           maxWorkers: '100%',
         },
@@ -35,8 +35,8 @@ export default defineConfig({
           globalSetup: 'gateway/test/support/bundle.ts',
           env,
           // Several threads for each gateway, and two gateways at a time: a start takes long on a busy machine.
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 90_000,
           // Each file starts processes of its own: more at once than processors only makes waits longer. And the unit tests
           // go first, so that their load does not stretch waits either.
           maxWorkers: 2,
@@ -50,8 +50,8 @@ export default defineConfig({
           globalSetup: ['gateway/test/support/bundle.ts', 'gateway/test/support/browser/chromium.ts'],
           env,
           // Pages load in tenths of a second; a busy machine takes much longer.
-          testTimeout: 90_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 90_000,
           // A browser has several processes, beside those of the gateway.
           maxWorkers: 2,
           sequence: { groupOrder: 2 },

@@ -29,7 +29,6 @@ const layers = [
 const owners: Record<string, string> = {
   '@bufbuild/cel': 'cel/',
   '@bufbuild/protobuf': 'policies/rate-limit/global/',
-  '@grpc/grpc-js': 'net/grpc-client.ts',
   'hash-wasm': 'policies/basic-auth/',
   jose: 'identity/jwt/',
   'openid-client': 'policies/oidc/',

@@ -29,7 +29,11 @@ const program = join(import.meta.dirname, 'target', 'main.ts')
 const idle = join(import.meta.dirname, '..', 'support', 'mcp-program.mjs')
 const document = join(import.meta.dirname, '..', '..', '..', 'docs', 'mcp-conformance.md')
 const outcomes = new Map<Way, Map<string, Outcome>>()
-const modern = { direct: new Map<string, Outcome>(), through: new Map<string, Outcome>() }
+const modern = {
+  direct: new Map<string, Outcome>(),
+  through: new Map<string, Outcome>(),
+  federated: new Map<string, Outcome>(),
+}
 
 beforeAll(async () => {
   const direct = await serveHttp()
@@ -78,19 +82,29 @@ describe('through the gateway: HTTP target', () => {
 })
 
 describe('revision 2026-07-28, which has no sessions', () => {
-  it('passes through a single HTTP target as it is', async () => {
-    const { url, close } = await serveModern()
+  it('passes through one HTTP target, and through two', async () => {
+    const [{ url, close }, other] = await Promise.all([serveModern(), serveModern()])
     endAfter('test', close)
-    const gateway = await startGateway({ mcp: { targets: [{ name: 'modern', mcp: { host: url } }] } })
+    endAfter('test', other.close)
+    const target = { name: 'modern', mcp: { host: url } }
+    const gateway = await startGateway({ mcp: { targets: [target] } })
+    const targets = [target, { name: 'other', mcp: { host: other.url } }]
+    const federation = await startGateway({ mcp: { targets, prefixMode: 'never' } })
     modern.direct = await runSuite(url, '2026-07-28')
     modern.through = await runSuite(gateway.mcpUrl, '2026-07-28')
+    modern.federated = await runSuite(federation.mcpUrl, '2026-07-28')
     const scored = [...modern.direct].filter(([, { unscored }]) => !unscored)
     expect(scored.filter(([, outcome]) => !passes(outcome))).toEqual([])
     for (const [scenario, outcome] of modern.direct) {
       const through = modern.through.get(scenario)
       expect({ scenario, passes: through && passes(through) }).toEqual({ scenario, passes: passes(outcome) })
+      const federated = modern.federated.get(scenario)
+      if (!renamed.includes(scenario) && passes(outcome))
+        expect({ scenario, checks: federated?.checks.filter(({ status }) => status === 'FAILURE') }).toEqual({
+          ...{ scenario, checks: [] },
+        })
     }
-  }, 60_000)
+  }, 120_000)
 })
 
 describe('docs/mcp-conformance.md', () => {
@@ -132,9 +146,10 @@ function modernTable(): string {
   const rows = [...modern.direct]
     .filter(([, { unscored }]) => !unscored)
     .map(
-      ([scenario, outcome]) => `| ${scenario} | ${cell(outcome)} | ${cell(modern.through.get(scenario))} |`,
+      ([scenario, outcome]) =>
+        `| ${scenario} | ${cell(outcome)} | ${cell(modern.through.get(scenario))} | ${renamed.includes(scenario) ? 'other URI' : cell(modern.federated.get(scenario))} |`,
     )
-  return ['| Scenario | Direct | HTTP target |', '|---|---|---|', ...rows, ''].join('\n')
+  return ['| Scenario | Direct | HTTP target | Two targets |', '|---|---|---|---|', ...rows, ''].join('\n')
 }
 
 function cell(outcome: Outcome | undefined): string {

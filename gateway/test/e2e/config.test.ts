@@ -64,9 +64,9 @@ const mistakes: Mistake[] = [
   },
   {
     title: 'a key of the reference product that is not supported',
-    text: good.replace('    authorization:', '    extProc: {}\n    authorization:'),
-    expected: [/extProc/, /not supported/],
-    line: 17,
+    text: good.replace('\nllm:', '\nservices: []\nllm:'),
+    expected: [/services/, /not supported/],
+    line: 4,
   },
   {
     title: 'a wrong type',

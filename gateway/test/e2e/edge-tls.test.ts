@@ -126,6 +126,20 @@ describe('a TLS listener', () => {
     expect((await handshake(port, { servername: 'b.test' })).getProtocol()).toBe('TLSv1.2')
   })
 
+  it('has key exchange groups for each name', async () => {
+    const { port } = await startEdge(() => text('hello'), {
+      tls: named({
+        'a.test': createTlsIdentity({ ...certificateA, groups: ['P-384'] }),
+        'b.test': createTlsIdentity({ ...certificateB, groups: ['X25519MLKEM768', 'X25519', 'P-256'] }),
+      }),
+    })
+    const group = async (servername: string) => (await handshake(port, { servername })).getEphemeralKeyInfo()
+    expect(await group('a.test')).toMatchObject({ name: 'secp384r1' })
+    expect(await group('b.test')).not.toMatchObject({ name: 'secp384r1' })
+    await expect(handshake(port, { servername: 'a.test', ecdhCurve: 'X25519' })).rejects.toThrow()
+    expect(() => createTlsIdentity({ ...certificateA, groups: ['nonsense'] })).toThrow()
+  })
+
   it('has ciphers for each name', async () => {
     const cipherSuites = ['ECDHE-ECDSA-AES256-GCM-SHA384', 'TLS_AES_256_GCM_SHA384']
     const { port } = await startEdge(() => text('hello'), {

@@ -19,6 +19,8 @@ const webhook = (fields: object) => ({
   backend: { ai: { promptGuard: { request: [{ webhook: { ...guard.webhook, ...fields } }] } } },
 })
 const limit = (entry: object) => ({ targetRefs: [target], traffic: { rateLimit: { local: [entry] } } })
+const backendRef = { name: 'authorizer', port: 9000 }
+const service = (extAuth: object) => ({ targetRefs: [target], traffic: { extAuth } })
 const variable = (fields: object) => ({ env: [fields] })
 
 const good: [kind: string, spec: object][] = [
@@ -30,6 +32,17 @@ const good: [kind: string, spec: object][] = [
   ['GatewayPolicy', webhook({ headers: { 'x-user': 'jwt.sub' }, failureMode: 'FailOpen', action: 'Audit' })],
   ['GatewayPolicy', limit({ requests: 10, unit: 'Seconds', burst: 5 })],
   ['GatewayPolicy', limit({ tokens: 100_000, unit: 'Hours' })],
+  ['GatewayPolicy', service({ conditional: [{ condition: 'true', policy: { backendRef, grpc: {} } }] })],
+  ['GatewayPolicy', service({ backendRef, http: {}, forwardBody: { maxSize: '64Ki' } })],
+  ['GatewayPolicy', service({ backendRef, http: {}, forwardBody: { maxSize: 8192 } })],
+  [
+    'GatewayPolicy',
+    {
+      targetRefs: [{ ...target, kind: 'Gateway' }],
+      frontend: { tracing: { backendRef, randomSampling: '0.1' } },
+      traffic: { transformation: { request: { set: [{ name: ':path', value: '"/"' }] } } },
+    },
+  ],
   ['GatewayParameters', {}],
   ['GatewayParameters', variable({ name: 'GUARDRAIL_WEBHOOK_MAX_CONNECTIONS', value: '200' })],
   ['GatewayParameters', variable({ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } })],
@@ -53,6 +66,12 @@ const good: [kind: string, spec: object][] = [
 
 const bad: [reason: string, kind: string, spec: object, message: RegExp][] = [
   ['no targets', 'GatewayPolicy', { targetRefs: [] }, /targetRefs.*at least 1 items/],
+  [
+    'frontend on a route',
+    'GatewayPolicy',
+    { targetRefs: [target], frontend: { http: { maxBufferSize: 10 } } },
+    /frontend requires Gateways without sectionName/,
+  ],
   ['no target field', 'GatewayPolicy', {}, /spec\.targetRefs: Required value/],
   ['17 targets', 'GatewayPolicy', { targetRefs: Array(17).fill(target) }, /must have at most 16 items/],
   [

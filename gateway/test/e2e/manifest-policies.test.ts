@@ -1,3 +1,4 @@
+import { get } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { freePorts } from '../support/free-port.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
@@ -12,8 +13,10 @@ import {
   settled,
 } from '../support/manifests.ts'
 import { startMockServer } from '../support/mock-server.ts'
+import { otlpCollector } from '../support/otlp-collector.ts'
 import { startRateLimitService } from '../support/rate-limit-service.ts'
 import { createTokenIssuer } from '../support/token-issuer.ts'
+import { until } from '../support/wait.ts'
 import { mockWebhook } from '../support/webhook.ts'
 
 const models: Manifest = {
@@ -211,5 +214,76 @@ describe('an invalid policy', () => {
     expect(refused.status).toBe(500)
     expect(await refused.text()).not.toContain('jwt')
     expect((await call('/chat')).status).not.toBe(500)
+  })
+})
+
+describe('services and transformations', () => {
+  it('decide on the requests of their conditions, and refuse without their Service', async () => {
+    const authorizer = await startMockServer((request, response) => {
+      response.writeHead(request.headers['x-user'] === 'ada' ? 200 : 403, { 'x-auth-user': 'ada' }).end()
+    })
+    const backendRef = { name: 'authorizer', port: 80 }
+    const responseMetadata = { user: 'response.headers["x-auth-user"]' }
+    const http = { allowedRequestHeaders: ['x-user'], responseMetadata }
+    const onShop = { condition: 'request.path == "/shop"', policy: { backendRef, http } }
+    const { call, write, gateway } = await world(
+      ...service('authorizer', authorizer),
+      policy('access', 'Gateway/web', {
+        traffic: {
+          extAuth: { conditional: [onShop] },
+          transformation: { response: { set: [{ name: 'x-user', value: 'extAuthz.user' }] } },
+          directResponse: {
+            conditional: [{ condition: 'request.path == "/other"', policy: { status: 418 } }],
+          },
+        },
+      }),
+    )
+    expect((await call('/shop')).status).toBe(403)
+    const permitted = await call('/shop', { 'x-user': 'ada' })
+    expect([permitted.status, await permitted.text()]).toEqual([200, 'shop'])
+    expect(permitted.headers.get('x-user')).toBe('ada')
+    expect((await call('/other')).status).toBe(418)
+    const policyOf = { ...onShop.policy, backendRef: { name: 'absent', port: 80 }, failureMode: 'FailOpen' }
+    await settled(gateway, () =>
+      write(
+        'policies.yaml',
+        policy('access', 'Gateway/web', { traffic: { extAuth: { conditional: [{ policy: policyOf }] } } }),
+      ),
+    )
+    expect((await call('/shop', { 'x-user': 'ada' })).status).toBe(403)
+  })
+})
+
+function onNewConnection(url: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, resolve).on('error', reject)
+  })
+}
+
+describe('settings of a Gateway', () => {
+  it('export traces and records to a Service, and close connections by network rules', async () => {
+    const collector = await otlpCollector()
+    const portOf = (address: string) => ({ port: Number(address.split(':').at(-1)) })
+    const attributes = { add: [{ name: 'team', expression: 'request.headers["x-team"]' }] }
+    const telemetry = {
+      accessLog: { otlp: { backendRef: { name: 'logs', port: 80 }, protocol: 'HTTP', attributes } },
+      tracing: { backendRef: { name: 'traces', port: 80 }, randomSampling: 'true', attributes },
+    }
+    const { call, write, gateway } = await world(
+      ...service('logs', portOf(collector.http)),
+      ...service('traces', portOf(collector.grpc)),
+      policy('web', 'Gateway/web', { frontend: telemetry }),
+    )
+    const permitted = await call('/shop', { 'x-team': 'search' })
+    expect(permitted.status).toBe(200)
+    const spans = await collector.received(1)
+    expect(spans.some((span) => span.attributes['team'] === 'search')).toBe(true)
+    await until('a record', () => collector.logs.length > 0)
+    expect(collector.violations).toEqual([])
+    const rules = { action: 'Deny', matchExpressions: ['source.address.startsWith("127.")'] }
+    await settled(gateway, () =>
+      write('policies.yaml', policy('web', 'Gateway/web', { frontend: { networkAuthorization: rules } })),
+    )
+    await expect(onNewConnection(permitted.url)).rejects.toThrow(/hang up|ECONNRESET/)
   })
 })

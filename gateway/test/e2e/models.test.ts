@@ -6,7 +6,7 @@ import { endAfter } from '../support/cleanup.ts'
 import { faultyUpstream } from '../support/faulty-upstream.ts'
 import { startGateway } from '../support/gateway.ts'
 import { aliceKey, anthropicModel, chat, llmConfig, openAiModel } from '../support/llm-config.ts'
-import { mockAnthropic } from '../support/mock-anthropic.ts'
+import { anthropicKey, mockAnthropic } from '../support/mock-anthropic.ts'
 import { type MockOpenAi, mockOpenAi, openAiErrors, openAiKey } from '../support/mock-openai.ts'
 import { member } from '../support/mock-server.ts'
 import { eventsOf, readStream } from '../support/sse.ts'
@@ -61,6 +61,44 @@ describe('the choice of a model', () => {
       top_p: 0.9,
       store: false,
     })
+  })
+
+  it('applies headers, credentials, prompts and computed fields of the provider and the model', async () => {
+    const anthropic = await mockAnthropic()
+    const shared = {
+      name: 'claude',
+      provider: 'anthropic',
+      params: { hostOverride: new URL(anthropic.url).host },
+      defaults: {
+        auth: { key: anthropicKey },
+        defaults: { '/metadata/user_id': 'none' },
+        requestHeaders: { set: { 'x-workspace': 'w1' } },
+        promptCaching: { minTokens: 1 },
+      },
+    }
+    const model = {
+      name: 'short',
+      provider: { reference: 'claude' },
+      prompts: { prepend: [{ role: 'system', content: 'Be short' }] },
+      finalTransformation: { max_tokens: 'llmRequest.max_tokens + size(request.headers["x-extra"])' },
+      responseHeaders: { set: { 'x-served': 'claude' }, remove: ['request-id'] },
+    }
+    const gateway = await startGateway(llmConfig({}, { providers: [shared], models: [model] }))
+    const headers = { 'x-extra': 'abc' }
+    for (const path of ['/v1/messages', '/v1/chat/completions']) {
+      const body = { model: 'short', max_tokens: 100, stream: path === '/v1/messages' }
+      const answer = await chat(gateway, body, { path, headers })
+      expect([answer.status, answer.headers.get('x-served')]).toEqual([200, 'claude'])
+      expect(answer.headers.get('request-id')).toBeNull()
+      expect(await answer.text()).toContain('Bonjour')
+    }
+    const [native, translated] = anthropic.seen
+    expect(native?.json).toMatchObject({ metadata: { user_id: 'none' } })
+    for (const seen of [native, translated]) {
+      const system = [{ type: 'text', text: 'Be short', cache_control: { type: 'ephemeral' } }]
+      expect(seen?.json).toMatchObject({ max_tokens: 103, system, messages: [{ role: 'user' }] })
+      expect(seen?.headers).toMatchObject({ 'x-workspace': 'w1', 'x-api-key': anthropicKey })
+    }
   })
 
   it('reads the credential of a provider from the environment or a file', async () => {

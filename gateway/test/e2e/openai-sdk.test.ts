@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { aliceKey, llmConfig } from '../support/llm-config.ts'
 import { anthropicErrors, type MockAnthropic, mockAnthropic } from '../support/mock-anthropic.ts'
-import { type MockOpenAi, mockOpenAi, openAiErrors } from '../support/mock-openai.ts'
+import { type MockOpenAi, mockOpenAi, openAiErrors, openAiKey } from '../support/mock-openai.ts'
 import { member } from '../support/mock-server.ts'
 
 let gateway: Gateway
@@ -14,7 +14,15 @@ let client: OpenAI
 beforeAll(async () => {
   openai = await mockOpenAi({ lifetime: 'file' })
   anthropic = await mockAnthropic({ lifetime: 'file' })
-  gateway = await startGateway(llmConfig({ openai, anthropic }), { lifetime: 'file' })
+  const config = llmConfig({ openai, anthropic })
+  // A server with chat completions only.
+  const chatOnly = {
+    name: 'plain-*',
+    provider: { custom: { formats: [{ type: 'completions' }] } },
+    params: { baseUrl: `${openai.url}/v1`, apiKey: openAiKey, model: 'gpt-test' },
+  }
+  const given: object[] = Array.isArray(config.llm?.['models']) ? config.llm['models'] : []
+  gateway = await startGateway({ llm: { ...config.llm, models: [chatOnly, ...given] } }, { lifetime: 'file' })
   client = createClient(aliceKey)
 })
 
@@ -222,11 +230,71 @@ describe('the openai package for other calls', () => {
   })
 
   it('hears which call a provider does not offer', async () => {
-    const refused = client.responses.create({ model: 'claude-test', input: 'Good morning' })
+    const refused = client.embeddings.create({ model: 'claude-test', input: 'Good morning' })
     await expect(refused).rejects.toBeInstanceOf(OpenAI.APIError)
     await expect(refused).rejects.toMatchObject({
       status: expect.toSatisfy((status) => status >= 400 && status < 500),
     })
+  })
+})
+
+describe.each([
+  {
+    title: 'chat completions only',
+    model: 'plain-test',
+    answer: () => openai.behaviour.content,
+    tokens: [21, 9],
+  },
+  {
+    title: 'messages only',
+    model: 'claude-test',
+    answer: () => anthropic.behaviour.content,
+    tokens: [22, 11],
+  },
+])('the responses of the openai package against a server with $title', ({ model, answer, tokens }) => {
+  const { name, description, parameters } = weatherTool.function
+  const tools = [{ type: 'function' as const, name, description, parameters, strict: false }]
+
+  it('have text and usage', async () => {
+    const request = { model, input: 'Good morning', instructions: 'Be brief.', temperature: 0.5 }
+    const whole = await client.responses.create(request)
+    expect(whole).toMatchObject({ status: 'completed', instructions: 'Be brief.', temperature: 0.5 })
+    expect(whole.output_text).toBe(answer())
+    expect([whole.usage?.input_tokens, whole.usage?.output_tokens]).toEqual(tokens)
+  })
+
+  it('arrive piece by piece', async () => {
+    const stream = client.responses.stream({ model, input: 'Good morning' })
+    let pieces = 0
+    stream.on('response.output_text.delta', () => {
+      pieces += 1
+    })
+    const final = await stream.finalResponse()
+    expect(pieces).toBeGreaterThan(2)
+    expect(final.output_text).toBe(answer())
+    expect([final.usage?.input_tokens, final.usage?.output_tokens]).toEqual(tokens)
+  })
+
+  it('call a tool, and continue with its result', async () => {
+    const first = await client.responses.stream({ model, input: 'Good morning', tools }).finalResponse()
+    const call = first.output.find((item) => item.type === 'function_call')
+    if (call === undefined) throw new Error('no function call')
+    expect([call.name, JSON.parse(call.arguments)]).toEqual(['get_weather', { city: 'Paris', days: 3 }])
+    const second = await client.responses.create({
+      model,
+      tools,
+      input: [
+        { role: 'user', content: 'Good morning' },
+        call,
+        { type: 'function_call_output', call_id: call.call_id, output: '{"sky":"clear"}' },
+      ],
+    })
+    expect(second.output_text).toBe(answer())
+  })
+
+  it('are refused with the field that has no counterpart', async () => {
+    const refused = client.responses.create({ model, input: 'x', previous_response_id: 'resp_1' })
+    await expect(refused).rejects.toMatchObject({ status: 400, param: 'previous_response_id' })
   })
 })
 

@@ -255,3 +255,51 @@ describe('places without a body', () => {
     expect(await mistakesOf({ gateways: gateways(rules(denied)), routes: [other, http] })).toEqual([])
   })
 })
+
+describe('buffer', () => {
+  it('forwards chunked requests with their length, retries them, and refuses larger ones', async () => {
+    const policies = { buffer: { request: { maxBytes: 100_000 } }, retry: { methods: ['POST'] } }
+    const { port } = await running([route(policies, [{ host: upstream.host }])])
+    const chunked = { 'transfer-encoding': 'chunked' }
+    upstream.next((_, response) => response.writeHead(503).end())
+    const body = 'x'.repeat(90_000)
+    const { ask } = http2Client(port)
+    expect((await call(port, '/', post(body, chunked))).status).toBe(200)
+    expect(last()).toMatchObject({
+      text: body,
+      headers: { 'content-length': '90000', 'x-retry-attempt': '1' },
+    })
+    expect((await ask('/', { method: 'POST', body })).status).toBe(200)
+    const before = upstream.seen.length
+    expect((await call(port, '/', post(body + body, chunked))).status).toBe(413)
+    expect(upstream.seen).toHaveLength(before)
+  })
+
+  it('answers broken and larger responses with 502, and streams larger ones with failOpen', async () => {
+    const limit = { maxBytes: 1_000 }
+    const { port } = await running([
+      route({ buffer: { response: limit } }, [{ host: upstream.host }], '/closed'),
+      route(
+        { buffer: { response: { ...limit, failureMode: 'failOpen' } } },
+        [{ host: upstream.host }],
+        '/open',
+      ),
+    ])
+    const large = 'y'.repeat(5_000)
+    upstream.next((_, response) => response.end(large))
+    expect((await call(port, '/closed')).status).toBe(502)
+    upstream.next((_, response) => {
+      response.writeHead(200, { 'content-length': '900' })
+      response.write('partial', () => response.destroy())
+    })
+    expect((await call(port, '/closed')).status).toBe(502)
+    upstream.next((_, response) => {
+      response.write('a')
+      response.end('b')
+    })
+    const whole = await call(port, '/closed')
+    expect(whole).toMatchObject({ status: 200, text: 'ab', headers: { 'content-length': '2' } })
+    upstream.next((_, response) => response.end(large))
+    expect((await call(port, '/open')).text).toBe(large)
+  })
+})

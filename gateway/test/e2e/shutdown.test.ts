@@ -114,6 +114,24 @@ describe('while it shuts down', () => {
     await gateway.stop()
   })
 
+  it('new connections are accepted for the least time of the configuration', async () => {
+    const { gateway, response } = await streamingGateway({ connectionMinTerminationDeadline: '2s' }, 1)
+    const started = performance.now()
+    gateway.child.kill('SIGTERM')
+    await until('readiness fails', async () => {
+      const ready = await fetch(`http://127.0.0.1:${gateway.readinessPort}/healthz/ready`).catch(
+        () => undefined,
+      )
+      return ready?.status === 500
+    })
+    const answer = await chat(gateway, { model: 'gpt-test' })
+    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close'])
+    expect((await readStream(response)).text).toContain('[DONE]')
+    expect(await within('the process ends', gateway.exited)).toEqual({ code: 0, signal: null })
+    expect(performance.now() - started).toBeGreaterThan(1_900)
+    await gateway.stop()
+  })
+
   it('readiness reports it', async () => {
     const { gateway, response } = await streamingGateway()
     gateway.child.kill('SIGTERM')

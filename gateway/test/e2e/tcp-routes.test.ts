@@ -253,6 +253,38 @@ describe('TLS', () => {
     })
   })
 
+  it('ends at the gateway or at the backend, by server name on one port', async () => {
+    const inner = await secureServer('passed through', authority.issue('inner.example.com'))
+    const plain = await namedServer('terminated')
+    const { cert, key } = await certificateFiles(authority.issue('*.example.com'))
+    const port = await freePort()
+    const listeners = (hostname: string) => [
+      { name: 'through', hostname, protocol: 'TLS' },
+      { name: 'ends', hostname: '*.example.com', protocol: 'TLS', tls: { cert, key } },
+    ]
+    const configWith = (hostname: string): GatewayConfig => ({
+      gateways: { default: { port, listeners: listeners(hostname) } },
+      tcpRoutes: [
+        { name: 'inner', gateways: 'default/through', backends: [{ host: inner.host }] },
+        { name: 'outer', gateways: 'default/ends', backends: [{ host: plain.host }] },
+      ],
+    })
+    const gateway = await startGateway(configWith('inner.example.com'))
+    const greeted = async (servername: string) =>
+      greeting(await tlsConnect(port, { ca: authority.cert, servername, rejectUnauthorized: false }))
+    expect(await greeted('inner.example.com')).toBe('passed through')
+    expect(await greeted('outer.example.com')).toBe('terminated')
+    expect(await connections(gateway, 2)).toMatchObject([
+      { route: 'inner', serverName: 'inner.example.com' },
+      { route: 'outer', serverName: 'outer.example.com' },
+    ])
+    await expect(greeted('other.test')).rejects.toMatchObject({ code: 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME' })
+    await expect(greeted('')).rejects.toThrow()
+    await gateway.reload(configWith('outer.example.com'))
+    expect(await greeted('inner.example.com')).toBe('terminated')
+    expect(await greeted('outer.example.com')).toBe('passed through')
+  })
+
   it('is spoken to a backend whose certificate is right, and only then', async () => {
     const server = await secureServer('secret', authority.issue('db.internal'))
     const files = await certificateFiles(authority)

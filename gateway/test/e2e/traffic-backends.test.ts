@@ -226,9 +226,13 @@ describe('a backend with TLS', () => {
       },
     )
     host = `127.0.0.1:${await listening(server)}`
-    const http2 = createSecureServer(authority.issue('up.internal'), (request, response) => {
-      response.end(`HTTP/${request.httpVersion}`)
-    })
+    const groups = { ecdhCurve: 'P-384' }
+    const http2 = createSecureServer(
+      { ...authority.issue('up.internal'), ...groups },
+      (request, response) => {
+        response.end(`HTTP/${request.httpVersion}`)
+      },
+    )
     http2Host = `127.0.0.1:${await listening(http2)}`
     endAfter('file', () => {
       server.closeAllConnections()
@@ -246,6 +250,15 @@ describe('a backend with TLS', () => {
       policies: { backendTLS },
       backends: [{ host, policies }],
     })
+    const toHttp2 = (path: string, settings: object) => ({
+      ...at(path),
+      backends: [
+        {
+          host: http2Host,
+          policies: { backendTLS: { root: trusted.cert, hostname: 'up.internal', ...settings } },
+        },
+      ],
+    })
     const { port } = await routing([
       way('/right', { root: trusted.cert, hostname: 'up.internal' }),
       way('/client', { root: trusted.cert, hostname: 'up.internal', cert: client.cert, key: client.key }),
@@ -257,6 +270,10 @@ describe('a backend with TLS', () => {
       way('/system', { hostname: 'up.internal' }),
       way('/anything', { insecure: true }),
       { ...at('/plain'), backends: [{ host }] },
+      way('/both', { insecure: true, alpn: ['h2', 'http/1.1'] }),
+      way('/first', { insecure: true, alpn: ['h2'] }, { http: { version: 'HTTP/1.1' } }),
+      toHttp2('/alpn', { alpn: ['h2'], keyExchangeGroups: ['P-384'] }),
+      toHttp2('/groups', { alpn: ['h2'], keyExchangeGroups: ['X25519', 'X25519_MLKEM768'] }),
       {
         ...at('/h2'),
         backends: [
@@ -272,7 +289,8 @@ describe('a backend with TLS', () => {
     ])
     const statuses: Record<string, number> = {}
     const paths = ['/right', '/client', '/name', '/no-name', '/any-name', '/names', '/authority', '/system']
-    for (const path of [...paths, '/anything', '/plain']) statuses[path] = (await call(port, path)).status
+    for (const path of [...paths, '/anything', '/plain', '/both', '/first', '/groups'])
+      statuses[path] = (await call(port, path)).status
     expect(statuses).toEqual({
       '/right': 200,
       '/client': 200,
@@ -284,10 +302,13 @@ describe('a backend with TLS', () => {
       '/system': 503,
       '/anything': 200,
       '/plain': 502,
+      '/both': 200,
+      '/first': 200,
+      '/groups': 503,
     })
     expect(seen[0]).toMatchObject({ name: 'up.internal', client: undefined })
     expect(seen[1]).toMatchObject({ client: 'gateway.internal' })
-    expect((await call(port, '/h2')).text).toBe('HTTP/2.0')
+    for (const path of ['/h2', '/alpn']) expect((await call(port, path)).text).toBe('HTTP/2.0')
     for (const path of ['/name', '/authority']) {
       const { text } = await call(port, path)
       expect(text).not.toMatch(/certificate|self|altname/i)

@@ -51,6 +51,23 @@ describe('a backend with endpoints', () => {
     expect(await textsOf(port, 3)).toEqual(['two', 'two', 'two'])
   })
 
+  it('sends the requests of a session to one endpoint', async () => {
+    const [one, two] = await Promise.all([namedUpstream('one'), namedUpstream('two')])
+    const policies = { sessionAffinity: { source: 'request.headers["x-session"]' } }
+    const { port } = await routing([shop], {
+      backends: [{ name: 'shop', endpoints: [{ host: one.host }, { host: two.host }], policies }],
+    })
+    const ofSession = async (session: number) => {
+      const headers = { 'x-session': `session-${session}` }
+      const answers = await Promise.all([1, 2, 3, 4].map(() => call(port, '/', { headers })))
+      return new Set(answers.map(({ text }) => text))
+    }
+    const sessions = await Promise.all(Array.from({ length: 30 }, (_, index) => ofSession(index)))
+    expect(sessions.filter(({ size }) => size !== 1)).toEqual([])
+    expect(new Set(sessions.flatMap((texts) => [...texts]))).toEqual(new Set(['one', 'two']))
+    expect(new Set(await textsOf(port, 40))).toEqual(new Set(['one', 'two']))
+  })
+
   it('retries on another endpoint, and leaves out one that fails', async () => {
     const good = await namedUpstream('good')
     const health = { eviction: { consecutiveFailures: 1, duration: '1h' } }

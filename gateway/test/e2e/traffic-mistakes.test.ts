@@ -60,7 +60,7 @@ routes:
       - path: {exact: /a, regex: /b} # <- routes[0].matches[0].path | exact
         methods: GET # <- routes[0].matches[0].methods | method
     policies:
-      extProc: {host: "localhost:1"} # <- routes[0].policies.extProc | not supported
+      ai: {appliesTo: llm, promptCaching: {}} # <- routes[0].policies.ai.promptCaching | not supported yet
       timeout: {requestTimeout: 10} # <- routes[0].policies.timeout.requestTimeout
       retry: {attempts: 100} # <- routes[0].policies.retry.attempts | 20
       directResponse: {status: 99} # <- routes[0].policies.directResponse.status | 200

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { createAuthority } from '../support/certificates.ts'
 import { endAfter } from '../support/cleanup.ts'
+import { each, headers, type Processor, startProcessor, unchanged } from '../support/ext-proc-server.ts'
 import { freePort } from '../support/free-port.ts'
 import { call } from '../support/http-call.ts'
 import { listening } from '../support/listening.ts'
@@ -17,6 +18,7 @@ let running: Routing
 let secure = 0
 let ca = ''
 let host = ''
+let processor: Processor
 const sockets: WebSocket[] = []
 const upgrades: { url: string | undefined; headers: Record<string, unknown> }[] = []
 
@@ -59,8 +61,28 @@ beforeAll(async () => {
   ca = authority.cert
   const { cert, key: privateKey } = certificateFiles(authority.issue('127.0.0.1'), 'file')
   secure = await freePort()
+  processor = await startProcessor(each(unchanged), { lifetime: 'file' })
   running = await routing(
     [
+      {
+        name: 'processed',
+        matches: [{ path: { pathPrefix: '/processed' } }],
+        policies: { extProc: { host: processor.host } },
+        backends: [{ host }],
+      },
+      {
+        name: 'conditional',
+        matches: [{ path: { pathPrefix: '/conditional' } }],
+        policies: {
+          directResponse: {
+            conditional: [
+              { condition: 'request.path.startsWith("/conditional/a/")', status: 403 },
+              { condition: 'request.path.startsWith("/conditional/b/")', status: 404 },
+            ],
+          },
+        },
+        backends: [{ host }],
+      },
       {
         name: 'guarded',
         matches: [{ path: { pathPrefix: '/guarded' } }],
@@ -190,6 +212,28 @@ describe('a WebSocket', () => {
     expect(await refusal('/guarded', credential)).toBe(429)
   })
 
+  it('passes a processor with its head, and carries messages without it', async () => {
+    processor.seen.length = 0
+    processor.behaviour = each((message) =>
+      message.requestHeaders
+        ? { requestHeaders: { response: { headerMutation: headers({ 'x-processed': 'yes' }) } } }
+        : unchanged(message),
+    )
+    const socket = await opened(`ws://127.0.0.1:${running.port}/processed`)
+    expect(upgrades.at(-1)?.headers['x-processed']).toBe('yes')
+    expect(String(await echoed(socket, 'hello'))).toBe('hello')
+    const kinds = processor.seen.flatMap((message) => Object.keys(message))
+    expect(kinds).toContain('requestHeaders')
+    expect(kinds.filter((kind) => /Body$/.test(kind))).toEqual([])
+  })
+
+  it('is refused by the immediate response of a processor', async () => {
+    const before = upgrades.length
+    processor.behaviour = each(() => ({ immediateResponse: { status: { code: 403 } } }))
+    expect(await refusal('/processed')).toBe(403)
+    expect(upgrades.length).toBe(before)
+  })
+
   it('that the upstream refuses is refused with its answer', async () => {
     expect(await refusal('/refused')).toBe(403)
   })
@@ -207,6 +251,27 @@ describe('a WebSocket', () => {
     await gateway.reload(config)
     expect(String(await echoed(socket, 'two'))).toBe('two')
     expect((await call(own, '/')).status).toBe(404)
+  })
+})
+
+describe('an ambiguous path to a conditional policy', () => {
+  it.each(['/conditional/a%2fx', '/conditional/a;v/x'])(
+    'is refused over %s, with and without an upgrade',
+    async (path) => {
+      const before = upgrades.length
+      const answer = await call(running.port, path)
+      expect([answer.status, answer.text]).toEqual([
+        400,
+        expect.stringContaining('a condition selects another policy'),
+      ])
+      expect(await refusal(path)).toBe(400)
+      expect(upgrades.length).toBe(before)
+    },
+  )
+
+  it('of one reading is not refused', async () => {
+    expect((await call(running.port, '/conditional/a/x')).status).toBe(403)
+    expect((await call(running.port, '/conditional/c/x')).status).toBe(200)
   })
 })
 

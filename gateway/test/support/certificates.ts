@@ -9,7 +9,8 @@ export type Certificate = { readonly cert: string; readonly key: string }
 /** Issues certificates; `cert` is the authority's certificate, for trust stores. */
 export type Authority = Certificate & {
   /**
-   * A certificate for DNS names or IP addresses, the first of them its subject; good for servers and clients.
+   * A certificate for DNS names, IP addresses or SPIFFE ids, the first of them its subject; good for servers
+   * and clients.
    */
   issue(...names: string[]): Certificate
 }
@@ -20,11 +21,11 @@ export function createAuthority(name = 'Tollgate tests'): Authority {
   return {
     ...own,
     issue(...names) {
-      const alternatives = names.map((one) => (/^[\d.]+$|:/.test(one) ? `IP:${one}` : `DNS:${one}`)).join(',')
+      const alternatives = names.map(alternativeName).join(',')
       return generate(
         [
           '-subj',
-          `/CN=${names[0]}`,
+          `/CN=${names[0]?.replaceAll('/', '\\/')}`,
           '-addext',
           `subjectAltName=${alternatives}`,
           '-addext',
@@ -34,6 +35,11 @@ export function createAuthority(name = 'Tollgate tests'): Authority {
       )
     },
   }
+}
+
+function alternativeName(name: string): string {
+  if (name.includes('://')) return `URI:${name}`
+  return /^[\d.]+$|:/.test(name) ? `IP:${name}` : `DNS:${name}`
 }
 
 function generate(options: string[], issuer?: Certificate): Certificate {

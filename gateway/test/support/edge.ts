@@ -9,6 +9,7 @@ import {
 } from '../../src/net/http/incoming-request.ts'
 import type { Reply } from '../../src/net/http-client/send.ts'
 import type { ConnectionHandler } from '../../src/net/listener/connection-handler.ts'
+import type { ConnectionSettings } from '../../src/net/listener/connection-settings.ts'
 import { type ListeningServer, listen } from '../../src/net/listener/listener.ts'
 import type { ServerTls } from '../../src/net/tls/server-tls.ts'
 import { defaultAdmission } from './admission.ts'
@@ -26,16 +27,19 @@ export type EdgeServer = {
   serve(handler: ConnectionHandler | undefined): void
 }
 
+type EdgeOptions = { limits?: Partial<HttpServerLimits>; tls?: ServerTls; settings?: ConnectionSettings }
+
 /** The edge alone, in this process: listens on a free port and answers without a pipeline behind it. */
 export async function startEdge(
   answer: Answer,
-  { limits = {}, tls }: { limits?: Partial<HttpServerLimits>; tls?: ServerTls } = {},
+  { limits = {}, tls, settings }: EdgeOptions = {},
 ): Promise<EdgeServer> {
   const requests: IncomingRequest[] = []
   const deliveries: Delivery[] = []
   let handler: ConnectionHandler | undefined = {
     kind: 'http',
     tls,
+    settings,
     handle(request) {
       requests.push(request)
       return {

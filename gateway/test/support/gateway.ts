@@ -54,6 +54,7 @@ export type GatewayConfig = {
   routes?: readonly Record<string, unknown>[]
   tcpRoutes?: readonly Record<string, unknown>[]
   backends?: readonly Record<string, unknown>[]
+  routeGroups?: readonly Record<string, unknown>[]
   binds?: readonly Record<string, unknown>[]
 }
 
@@ -196,7 +197,7 @@ export async function runTollgate(
   endAfter('test', () => {
     child.kill('SIGKILL')
   })
-  const { code } = await within(`tollgate ${args.join(' ')} ends`, exited, 20_000)
+  const { code } = await within(`tollgate ${args.join(' ')} ends`, exited, 45_000)
   return { code, stdout: stdout(), stderr: stderr() }
 }
 

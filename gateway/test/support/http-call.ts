@@ -68,7 +68,7 @@ export function call(port: number, path: string, options: CallOptions = {}): Pro
     })
     request.end(body)
   })
-  return within(`the answer to ${method} ${path}`, answered, 20_000)
+  return within(`the answer to ${method} ${path}`, answered, 45_000)
 }
 
 /** Keeps one connection for all calls made with it. */
@@ -135,7 +135,7 @@ export function http2Client(port: number, tls?: ClientTls): Http2Client {
         })
         if (body !== undefined) stream.end(body)
       })
-      return within(`the answer to ${method} ${path} over HTTP/2`, answered, 20_000)
+      return within(`the answer to ${method} ${path} over HTTP/2`, answered, 45_000)
     },
   }
 }

@@ -58,6 +58,7 @@ function createProvider({ issuer, resource, claims, clients, registration, token
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
       registration: { enabled: registration },
       resourceIndicators: {
         enabled: true,

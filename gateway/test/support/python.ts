@@ -37,7 +37,7 @@ export async function startPython(args: (port: number) => readonly string[], cwd
         () => false,
       )
     },
-    20_000,
+    45_000,
   )
   return port
 }

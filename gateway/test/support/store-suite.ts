@@ -803,7 +803,7 @@ async function writeUntilKilled(address: readonly string[], afterMs: number): Pr
     acknowledged = Number(message)
     first.resolve()
   })
-  await within('the first write of the process', first.promise, 20_000)
+  await within('the first write of the process', first.promise, 45_000)
   await delay(afterMs)
   const exited = once(child, 'exit')
   child.kill('SIGKILL')

@@ -137,6 +137,9 @@ const outputText = z.strictObject({
   annotations: z.array(nothing).max(0),
   logprobs: z.array(nothing).max(0).optional(),
 })
+const outputRefusal = z.strictObject({ type: z.literal('refusal'), refusal: z.string() })
+const reasoningText = z.strictObject({ type: z.literal('reasoning_text'), text: z.string() })
+const outputPart = z.discriminatedUnion('type', [outputText, outputRefusal, reasoningText])
 const itemStatus = z.enum(['in_progress', 'completed', 'incomplete'])
 const outputItem = z.discriminatedUnion('type', [
   z.strictObject({
@@ -144,7 +147,14 @@ const outputItem = z.discriminatedUnion('type', [
     id: z.string(),
     role: z.literal('assistant'),
     status: itemStatus,
-    content: z.array(outputText),
+    content: z.array(z.discriminatedUnion('type', [outputText, outputRefusal])),
+  }),
+  z.strictObject({
+    type: z.literal('reasoning'),
+    id: z.string(),
+    status: itemStatus.optional(),
+    summary: z.array(nothing).max(0),
+    content: z.array(reasoningText).optional(),
   }),
   z.strictObject({
     type: z.literal('function_call'),
@@ -163,6 +173,14 @@ export const response = z.strictObject({
   error: nothing,
   incomplete_details: z.strictObject({ reason: z.enum(['max_output_tokens', 'content_filter']) }).nullable(),
   instructions: z.string().nullable(),
+  max_output_tokens: z.int().nullable().optional(),
+  previous_response_id: nothing.optional(),
+  reasoning: z
+    .strictObject({ effort: z.string().nullable().optional(), summary: z.string().nullable().optional() })
+    .nullable()
+    .optional(),
+  text: z.looseObject({ format: z.looseObject({ type: z.string() }).optional() }).optional(),
+  truncation: z.enum(['auto', 'disabled']).nullable().optional(),
   metadata: z.record(z.string(), z.string()).nullable(),
   model: z.string(),
   output: z.array(outputItem),
@@ -197,8 +215,8 @@ export const responseEvent = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('response.incomplete'), ...ofResponse }),
   z.strictObject({ type: z.literal('response.output_item.added'), ...ofItem, item: outputItem }),
   z.strictObject({ type: z.literal('response.output_item.done'), ...ofItem, item: outputItem }),
-  z.strictObject({ type: z.literal('response.content_part.added'), ...ofText, part: outputText }),
-  z.strictObject({ type: z.literal('response.content_part.done'), ...ofText, part: outputText }),
+  z.strictObject({ type: z.literal('response.content_part.added'), ...ofText, part: outputPart }),
+  z.strictObject({ type: z.literal('response.content_part.done'), ...ofText, part: outputPart }),
   z.strictObject({
     type: z.literal('response.output_text.delta'),
     ...ofText,
@@ -210,6 +228,17 @@ export const responseEvent = z.discriminatedUnion('type', [
     ...ofText,
     text: z.string(),
     logprobs: noLogprobs,
+  }),
+  z.strictObject({ type: z.literal('response.refusal.delta'), ...ofText, delta: z.string() }),
+  z.strictObject({ type: z.literal('response.refusal.done'), ...ofText, refusal: z.string() }),
+  z.strictObject({ type: z.literal('response.reasoning_text.delta'), ...ofText, delta: z.string() }),
+  z.strictObject({ type: z.literal('response.reasoning_text.done'), ...ofText, text: z.string() }),
+  z.strictObject({
+    type: z.literal('error'),
+    ...inResponse,
+    code: z.string().nullable(),
+    message: z.string(),
+    param: z.string().nullable(),
   }),
   z.strictObject({
     type: z.literal('response.function_call_arguments.delta'),

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 export async function until<T>(
   what: string,
   ask: () => T | undefined | false | Promise<T | undefined | false>,
-  limitMs = 20_000,
+  limitMs = 45_000,
 ): Promise<T> {
   const deadline = Date.now() + limitMs
   for (;;) {
@@ -16,7 +16,7 @@ export async function until<T>(
 }
 
 /** The promise's outcome, or a failure that names `what` after the time limit. */
-export function within<T>(what: string, promise: Promise<T>, limitMs = 20_000): Promise<T> {
+export function within<T>(what: string, promise: Promise<T>, limitMs = 45_000): Promise<T> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error(`not within ${limitMs} ms: ${what}`)), limitMs)
   return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
