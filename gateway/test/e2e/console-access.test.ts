@@ -177,7 +177,7 @@ describe('basicAuth', () => {
     expect(ben).toMatchObject({ login: 'basic', name: 'ben', mayChange: false, mayReveal: false })
     expect((await ask('PUT', records, basic('ben', 'other'))).status).toBe(403)
     expect((await ask('PUT', records, basic('ada', 'first'))).status).toBe(200)
-    expect(gateway.stdout()).toContain('"principal":"ada"')
+    await until('the change is logged', () => gateway.stdout().includes('"principal":"ada"'))
 
     writeFileSync(file, `ada:${await hash('second')}\n`)
     await until(

@@ -55,6 +55,7 @@ const elsewhere: Record<string, Record<string, string>> = {
   'docs/explain.md': { 'curl -s localhost:15000/api/requests': 'needs the id of a request; explain.test.ts' },
   'docs/mcp-rules.md': { 'curl -s localhost:15000/api/mcp': 'console-mcp.test.ts' },
   'docs/mcp-targets.md': { 'curl -s localhost:15000/api/mcp': 'console-mcp.test.ts' },
+  'docs/operations.md': { "curl -H 'accept: application/openmetrics-text'": 'access-log.test.ts' },
   'docs/usage.md': { '': 'log-api.test.ts' },
   'docs/storage.md': {
     createuser: 'needs the command line of Postgres; store-postgres.test.ts',

@@ -249,7 +249,8 @@ describe('the copy of the configuration', () => {
     expect(await answerOf(proxy.url)).toBe('200 one')
     expect(await proxy.status()).toMatchObject({ connected: false, source: 'copy' })
     expect((await proxy.status()).ageSeconds).toBeGreaterThanOrEqual(0)
-    expect(logged(proxy, 'configuration copy used: no configuration from the controller')).toBe(true)
+    const message = 'configuration copy used: no configuration from the controller'
+    await until('the use of the copy is logged', () => logged(proxy, message))
     const again = await startStreamController({ again: controller })
     await again.serve(configOf(proxy, 'two'))
     expect(await answerOf(proxy.url)).toBe('200 two')

@@ -266,13 +266,12 @@ it('a record of the database retains the secrets that are sent back as read', as
   await replica.call('PUT', '/llm.provider', one(stored))
   const view = await read(replica, '/llm.provider/p')
   expect(view.value).toMatchObject({ params: { apiKey: '***' } })
-  const value = { ...view.value, defaults: { temperature: 1 } }
+  const value = { ...view.value, defaults: { defaults: { temperature: 1 } } }
   const headers = { 'if-match': `"${view.revision}"` }
-  expect((await replica.call('PUT', '/llm.provider/p?retain=true', { ...view, value }, headers)).status).toBe(
-    200,
-  )
+  const changed = await replica.call('PUT', '/llm.provider/p?retain=true', { ...view, value }, headers)
+  expect(changed.status, JSON.stringify(changed.body)).toBe(200)
   const { body } = await replica.call('GET', '/llm.provider/p?reveal=true')
-  expect(body).toMatchObject({ value: { ...stored, defaults: { temperature: 1 } } })
+  expect(body).toMatchObject({ value: { ...stored, defaults: { defaults: { temperature: 1 } } } })
 })
 
 describe('the schema of a kind', () => {
