@@ -239,8 +239,11 @@ describe('policies that answer or copy', () => {
       policies: { backendAuth: { key: 'secret' }, timeout: { backendRequestTimeout: '1s' } },
       targets: [programTarget('files')],
     }))
-    const text = gateway.stdout()
-    expect(text).toContain('policy without effect: all targets are stdio programs')
+    const warning = 'policy without effect: all targets are stdio programs'
+    const text = await until('the warning is logged', () => {
+      const output = gateway.stdout()
+      return output.includes(warning) ? output : undefined
+    })
     expect(text).toContain('timeout.backendRequestTimeout')
     expect(text).not.toContain('secret')
   })

@@ -96,6 +96,33 @@ describe('a subscription at several targets', () => {
     expect(sink.ended).toBe(!failOpen)
   })
 
+  it('queues early notifications up to a limit, and pauses their target before', async () => {
+    const { ask, from, targets } = world({ options: [listening(), listening()] })
+    const sink = await ask('subscriptions/listen', wanted)
+    from(0, ack({ toolsListChanged: true }))
+    const large = { method: 'notifications/x', params: { text: 'x'.repeat(600_000) } }
+    expect(from(0, updated('a://1'))).toBe(true)
+    expect(from(0, large)).toBe(false)
+    from(1, ack({}))
+    expect(sink.messages).toHaveLength(3)
+    expect(targets[0]?.sessions[0]?.resumed).toBe(1)
+    expect(from(0, large)).toBe(true)
+
+    const other = world({ failOpen: true, options: [listening(), listening()] })
+    const failed = await other.ask('subscriptions/listen', wanted)
+    other.from(1, ack({ toolsListChanged: true }))
+    other.from(1, large)
+    other.from(1, large)
+    expect(failed.failure).toMatchObject({
+      error: {
+        code: 'upstream_too_large',
+        message:
+          'target "two": more than 100 notifications or 1048576 characters before all targets acknowledged the subscription',
+      },
+    })
+    expect(other.targets.map(({ sessions }) => sessions[0]?.cancelled)).toEqual([1, 1])
+  })
+
   it('of nothing ends at once', async () => {
     const { ask, targets } = world()
     const sink = await ask('subscriptions/listen', { notifications: { resourceSubscriptions: ['none'] } })

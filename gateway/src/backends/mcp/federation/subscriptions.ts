@@ -1,9 +1,16 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { editJson } from '../message/json-edit.ts'
-import { isResponseTo, messageOf, paramsOf } from '../message/json-rpc.ts'
+import { isResponseTo } from '../message/json-rpc.ts'
 import { idleFlow } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
+import {
+  acknowledgedMethod,
+  acknowledgementOf,
+  endOfSubscription,
+  isEmptyFilter,
+  readSubscriptionFilter,
+  type SubscriptionFilter,
+} from '../message/subscriptions.ts'
 import type { CallContext } from '../targets/target.ts'
 import {
   availableSessions,
@@ -14,17 +21,11 @@ import {
 import { withText } from './rename.ts'
 import { createRenamingSink } from './renaming-sink.ts'
 
-const acknowledged = 'notifications/subscriptions/acknowledged'
-const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
-const listChanges = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
-
 /** Maximum wait for the acknowledgements of all targets. */
 const acknowledgementMs = 60_000
-/** Maximum messages of targets before all targets have acknowledged; further ones are dropped. */
+/** Limits on notifications before all targets have acknowledged. Targets pause at half of them. */
 const maxEarly = 100
-
-/** Notifications that a client subscribes to, or a target accepts. */
-type Filter = { readonly changes: ReadonlySet<string>; readonly uris: readonly string[] }
+const maxEarlyChars = 1024 * 1024
 
 /**
  * Subscribes at all targets (`subscriptions/listen`, revision 2026-07-28). Each target receives its own
@@ -38,24 +39,23 @@ export function subscribeToAll(
   sink: MessageSink,
 ): MessageFlow {
   const { id = null } = message.value
-  const wanted = readFilter(paramsOf(message.value)['notifications'])
+  const wanted = readSubscriptionFilter(message.value)
   const subscribers = availableSessions(memberSessions, context).flatMap((member) => {
     const uris = urisOf(memberSessions, member, wanted)
     return wanted.changes.size === 0 && uris.length === 0 ? [] : [{ ...member, uris }]
   })
   if (subscribers.length === 0) {
     // Nothing is subscribed: the client receives the acknowledgement of nothing, and the end.
-    sink.message(acknowledgement(id, []))
-    sink.message(endOf(id))
-    sink.end()
+    sink.message(acknowledgementOf(id, unionOf([])))
+    endWith(sink, endOfSubscription(id))
     return idleFlow
   }
   const flows: MessageFlow[] = []
   const waiting = new Set(subscribers.map(({ index }) => index))
   /** Targets with an open subscription, or one that they have not acknowledged. */
   const open = new Set(waiting)
-  const accepted = new Map<number, Filter>()
-  const early: Message[] = []
+  const accepted = new Map<number, SubscriptionFilter>()
+  const early = createEarlyMessages()
   let isOver = false
   const timer = setTimeout(() => {
     for (const index of [...waiting]) fail(index, unacknowledged(memberSessions, index))
@@ -73,10 +73,11 @@ export function subscribeToAll(
   /** All targets have acknowledged: early notifications follow, and the end if no subscription is left. */
   function acknowledgeAll(): boolean {
     clearTimeout(timer)
-    let hasRoom = sink.message(acknowledgement(id, [...accepted.values()]))
-    for (const held of early.splice(0)) hasRoom = sink.message(held) && hasRoom
+    let hasRoom = sink.message(acknowledgementOf(id, unionOf([...accepted.values()])))
+    for (const received of early.take()) hasRoom = sink.message(received) && hasRoom
     const isEnded = [...accepted.keys()].some((index) => !open.has(index) && !isEmpty(accepted.get(index)))
-    if (isEnded || open.size === 0) finish(() => endWith(sink, endOf(id)))
+    if (isEnded || open.size === 0) finish(() => endWith(sink, endOfSubscription(id)))
+    else if (hasRoom) for (const flow of flows) flow.resume()
     return hasRoom
   }
 
@@ -85,7 +86,7 @@ export function subscribeToAll(
     if (isOver || !open.delete(index)) return
     if (waiting.has(index)) fail(index, unacknowledged(memberSessions, index))
     else if (waiting.size === 0 && (open.size === 0 || !isEmpty(accepted.get(index))))
-      finish(() => endWith(sink, endOf(id)))
+      finish(() => endWith(sink, endOfSubscription(id)))
   }
 
   /** A target that does not subscribe is skipped under `failOpen`, unless it is the last one. */
@@ -104,9 +105,9 @@ export function subscribeToAll(
   function receive(index: number, received: Message): boolean {
     if (isOver) return true
     const { value } = received
-    if (value['method'] === acknowledged) {
+    if (value['method'] === acknowledgedMethod) {
       if (!waiting.delete(index)) return true
-      accepted.set(index, clientFilter(memberSessions, index, readFilter(paramsOf(value)['notifications'])))
+      accepted.set(index, clientFilter(memberSessions, index, readSubscriptionFilter(value)))
       return waiting.size > 0 || acknowledgeAll()
     }
     if ((typeof id === 'string' || typeof id === 'number') && isResponseTo(received, id)) {
@@ -115,7 +116,8 @@ export function subscribeToAll(
       return true
     }
     if (waiting.size === 0) return sink.message(received)
-    if (early.length < maxEarly) early.push(received)
+    if (early.add(received)) return early.hasRoom()
+    finish(() => sink.fail(tooManyEarly(memberSessions, index)))
     return true
   }
 
@@ -146,12 +148,40 @@ export function subscribeToAll(
   }
 }
 
-function isEmpty(filter: Filter | undefined): boolean {
-  return filter === undefined || (filter.changes.size === 0 && filter.uris.length === 0)
+/** Notifications that wait for the acknowledgements of all targets. */
+function createEarlyMessages() {
+  let messages: Message[] = []
+  let chars = 0
+  return {
+    /** False beyond the limits. */
+    add(message: Message): boolean {
+      chars += message.text.length
+      messages.push(message)
+      return messages.length <= maxEarly && chars <= maxEarlyChars
+    },
+    hasRoom: () => messages.length <= maxEarly / 2 && chars <= maxEarlyChars / 2,
+    take(): Message[] {
+      const taken = messages
+      messages = []
+      chars = 0
+      return taken
+    },
+  }
+}
+
+function isEmpty(filter: SubscriptionFilter | undefined): boolean {
+  return filter === undefined || isEmptyFilter(filter)
 }
 
 function unacknowledged(memberSessions: MemberSessions, index: number): TargetFailure {
   const error = new GatewayError('upstream_timeout', 'no acknowledgement of the subscription')
+  return memberFailure(memberSessions, index, { kind: 'error', error })
+}
+
+function tooManyEarly(memberSessions: MemberSessions, index: number): TargetFailure {
+  const limit = `${maxEarly} notifications or ${maxEarlyChars} characters`
+  const reason = `more than ${limit} before all targets acknowledged the subscription`
+  const error = new GatewayError('upstream_too_large', reason)
   return memberFailure(memberSessions, index, { kind: 'error', error })
 }
 
@@ -160,39 +190,25 @@ function endWith(sink: MessageSink, response: Message): void {
   sink.end()
 }
 
-function readFilter(value: JsonValue | undefined): Filter {
-  const filter = isJsonObject(value) ? value : {}
-  const { resourceSubscriptions: uris } = filter
-  return {
-    changes: new Set(listChanges.filter((name) => filter[name] === true)),
-    uris: Array.isArray(uris) ? uris.filter((uri) => typeof uri === 'string') : [],
-  }
-}
-
 /** The subscribed resources of one target, under its own names. */
-function urisOf({ names }: MemberSessions, { index }: MemberSession, { uris }: Filter): string[] {
+function urisOf({ names }: MemberSessions, { index }: MemberSession, { uris }: SubscriptionFilter): string[] {
   return uris.flatMap((uri) => {
     const located = names.locateUri(uri)
     return located?.index === index ? [located.name] : []
   })
 }
 
-function clientFilter({ names }: MemberSessions, index: number, { changes, uris }: Filter): Filter {
+function clientFilter(
+  { names }: MemberSessions,
+  index: number,
+  { changes, uris }: SubscriptionFilter,
+): SubscriptionFilter {
   return { changes, uris: uris.map((uri) => names.uriOf(index, uri)) }
 }
 
-function acknowledgement(id: JsonValue, accepted: readonly Filter[]): Message {
-  const notifications: JsonObject = {}
-  for (const { changes } of accepted) for (const name of changes) notifications[name] = true
-  const uris = accepted.flatMap((filter) => filter.uris)
-  if (uris.length > 0) notifications['resourceSubscriptions'] = uris
-  const params = { _meta: { [subscriptionId]: id }, notifications }
-  return messageOf({ jsonrpc: '2.0', method: acknowledged, params })
-}
-
-/** The response at the end of a subscription. */
-function endOf(id: JsonValue): Message {
-  return messageOf({
-    ...{ jsonrpc: '2.0', id, result: { resultType: 'complete', _meta: { [subscriptionId]: id } } },
-  })
+function unionOf(filters: readonly SubscriptionFilter[]): SubscriptionFilter {
+  return {
+    changes: new Set(filters.flatMap(({ changes }) => [...changes])),
+    uris: filters.flatMap(({ uris }) => uris),
+  }
 }

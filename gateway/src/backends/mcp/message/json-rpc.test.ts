@@ -46,6 +46,8 @@ describe('a message of a client', () => {
 
   it.each([
     '{"jsonrpc":"2.0","id":1,"Method":"tools/call","params":{}}',
+    '{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"Notifications":{}}}',
+    '{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourcesubscriptions":[]}}}',
     '{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"tools/call"}',
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}',
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","argument\u017f":{}}}',

@@ -9,8 +9,9 @@ const isToolCall = ({ type }: JsonObject): boolean => type === 'tool_use'
 const findInMessage = compileJsonNames({
   fields: `
     action argument blob capabilities clientInfo content context cursor elicitation error id jsonrpc level maxTokens
-    message messages method mimeType model name params progress progressToken protocolVersion reason ref requestId result
-    resource role roots sampling stopReason systemPrompt task taskId text tools total ttl type uri value`
+    message messages method mimeType model name notifications params progress progressToken promptsListChanged
+    protocolVersion reason ref requestId resource resourceSubscriptions resourcesListChanged result role roots sampling
+    stopReason systemPrompt task taskId text tools toolsListChanged total ttl type uri value`
     .trim()
     .split(/\s+/),
   free: {

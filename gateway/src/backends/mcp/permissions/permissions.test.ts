@@ -7,10 +7,11 @@ import {
   resultIn,
   settle,
 } from '../../../../test/fixtures/mcp.ts'
+import { member } from '../../../../test/support/mock-server.ts'
 import type { McpItem } from '../../../pipeline/mcp/mcp-item.ts'
 import { messageOf } from '../message/json-rpc.ts'
 import type { MessageSink } from '../message/message.ts'
-import type { Permissions } from '../targets/target.ts'
+import type { CallContext, Permissions } from '../targets/target.ts'
 import { withPermissions } from './permissions.ts'
 
 const behaviours = {
@@ -142,5 +143,65 @@ describe('rules about tools, prompts and resources', () => {
   it('cost nothing where there are none', async () => {
     const sink = await fixture().ask('tools/list')
     expect(resultIn(sink)).toEqual(behaviours['tools/list']())
+  })
+})
+
+describe('rules on a subscription', () => {
+  const permissions: Permissions = {
+    permits: ({ name, method }) => name !== 'secret' && !(method === 'subscriptions/listen' && name === 'x'),
+    permitsMethod: (method) => method !== 'prompts/list',
+  }
+  const listen = (notifications: object, rules: Partial<CallContext> = { permissions }) => {
+    const target = fakeTarget('a', { behaviours: { 'subscriptions/listen': () => undefined } })
+    const sink = collect()
+    const message = request(1, 'subscriptions/listen', JSON.parse(JSON.stringify({ notifications })))
+    withPermissions(target).open().request(message, fixtureContext(rules), sink)
+    const [sent] = target.sessions[0]?.requests ?? []
+    const send = (method: string, params = {}) =>
+      target.sessions[0]?.sinks[0]?.message(messageOf({ jsonrpc: '2.0', method, params }))
+    return { sink, send, sent: member(sent, 'params', 'notifications') }
+  }
+
+  it('remove denied resources and lists, and unknown members', () => {
+    const { sent, send, sink } = listen({
+      ...{ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: false, other: ['secret'] },
+      resourceSubscriptions: ['open', 'secret', 'x', 1],
+    })
+    expect(sent).toEqual({ toolsListChanged: true, resourceSubscriptions: ['open'] })
+    send('notifications/subscriptions/acknowledged', { notifications: sent })
+    send('notifications/resources/updated', { uri: 'secret' })
+    send('notifications/resources/updated', {})
+    send('notifications/resources/updated', { uri: 'open' })
+    send('notifications/resources/updated', { uri: 'open/part' })
+    send('notifications/prompts/list_changed')
+    send('notifications/tools/list_changed')
+    expect(sink.messages.map(({ method, params }) => [method, member(params, 'uri')])).toEqual([
+      ['notifications/subscriptions/acknowledged', undefined],
+      ['notifications/resources/updated', 'open'],
+      ['notifications/resources/updated', 'open/part'],
+      ['notifications/tools/list_changed', undefined],
+    ])
+  })
+
+  it('acknowledge nothing if they deny all of it', () => {
+    const { sent, sink } = listen({ resourceSubscriptions: ['secret'] })
+    expect(sent).toBeUndefined()
+    expect(sink.messages).toMatchObject([
+      { method: 'notifications/subscriptions/acknowledged', params: { notifications: {} } },
+      { id: 1, result: { resultType: 'complete' } },
+    ])
+    expect(sink.ended).toBe(true)
+  })
+
+  it('may deny the method', () => {
+    const rules = { permissions: { ...permissions, permitsMethod: () => false } }
+    expect(listen({ toolsListChanged: true }, rules).sink.failure).toMatchObject({ code: -32601 })
+  })
+
+  it('change nothing without rules', () => {
+    const all = { promptsListChanged: true, other: 1, resourceSubscriptions: ['secret'] }
+    const { sent, send, sink } = listen(all, {})
+    expect([sent, send('notifications/resources/updated', { uri: 'secret' })]).toEqual([all, true])
+    expect(sink.messages).toHaveLength(1)
   })
 })

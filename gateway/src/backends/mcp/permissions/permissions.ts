@@ -4,8 +4,10 @@ import { methodNotFound } from '../message/json-rpc.ts'
 import { idleFlow } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import { maxListResponseBytes } from '../message/read-list.ts'
+import { acknowledgementOf, endOfSubscription, listenMethod } from '../message/subscriptions.ts'
 import type { CallContext, Permissions, Target, TargetSession } from '../targets/target.ts'
 import { createFilteredSink } from './filter-list.ts'
+import { decideSubscription } from './subscriptions.ts'
 
 /**
  * Applies authorization rules and allowed targets to a target: denied items are absent from lists and unknown
@@ -75,8 +77,27 @@ export function withPermissions(target: Target): Target {
         }
       }
       const failure = list ? methodNotFoundFailure(method) : denialOf(permissions, method, message)
-      if (failure === undefined) return session.request(message, context, sink)
-      sink.fail(failure)
+      if (failure !== undefined) {
+        sink.fail(failure)
+        return idleFlow
+      }
+      if (method === listenMethod) return subscribe(permissions, message, context, sink)
+      return session.request(message, context, sink)
+    }
+
+    function subscribe(
+      permissions: Permissions,
+      message: Message,
+      context: CallContext,
+      sink: MessageSink,
+    ): MessageFlow {
+      const decision = decideSubscription(message, target.name, permissions)
+      if (decision.kind === 'forward')
+        return session.request(decision.message, context, decision.restrict(sink))
+      const { id = null } = message.value
+      sink.message(acknowledgementOf(id, nothing))
+      sink.message(endOfSubscription(id))
+      sink.end()
       return idleFlow
     }
 
@@ -99,6 +120,8 @@ export function withPermissions(target: Target): Target {
     }
   }
 }
+
+const nothing = { changes: new Set<never>(), uris: [] }
 
 /** Refusal of a message to a target that the client must not use: as if the target did not exist. */
 export function targetDenial(
