@@ -60,7 +60,6 @@ routes:
       - path: {exact: /a, regex: /b} # <- routes[0].matches[0].path | exact
         methods: GET # <- routes[0].matches[0].methods | method
     policies:
-      ai: {appliesTo: llm, promptCaching: {}} # <- routes[0].policies.ai.promptCaching | not supported yet
       timeout: {requestTimeout: 10} # <- routes[0].policies.timeout.requestTimeout
       retry: {attempts: 100} # <- routes[0].policies.retry.attempts | 20
       directResponse: {status: 99} # <- routes[0].policies.directResponse.status | 200
@@ -69,6 +68,7 @@ routes:
       - {host: "localhost:1", backend: /b} # <- routes[0].backends[0] | host
       - {host: "localhost"} # <- routes[0].backends[1].host
       - {host: "localhost:80", weight: -1} # <- routes[0].backends[2].weight
+      - {service: {name: a}} # <- routes[0].backends[3].service | not supported: use host
 tcpRoutes:
   - name: t # <- tcpRoutes[0]: | HTTP
     matches: [] # <- tcpRoutes[0].matches
