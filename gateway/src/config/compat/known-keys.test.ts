@@ -12,8 +12,8 @@ it.each([
     "agentgateway's service is not supported: use host, or a backend with endpoints",
   ],
   [
-    ['binds', 0, 'listeners', 0, 'routes', 0, 'policies', 'backendAuth', 'gcp'],
-    "agentgateway's gcp is not supported yet in this version",
+    ['binds', 0, 'listeners', 0, 'routes', 0, 'policies', 'backendAuth', 'aws'],
+    "agentgateway's aws is not supported yet in this version",
   ],
   [
     ['routes', 0, 'backends', 1, 'ai', 'provider', 'bedrock'],

@@ -7,8 +7,8 @@ type Keys = ReadonlyMap<string, readonly string[]>
 
 /** Keys of agentgateway for a later version of this product: providers and guards of cloud vendors. */
 const planned: ReadonlySet<string> = new Set([
-  ...['azureOpenAI', 'bedrock', 'copilot', 'gemini', 'vertex', 'aws', 'gcp'],
-  ...['awsRegion', 'vertexProject', 'vertexRegion'],
+  ...['azureOpenAI', 'bedrock', 'copilot', 'aws'],
+  'awsRegion',
   ...['openAIModeration', 'bedrockGuardrails', 'googleModelArmor', 'azureContentSafety'],
 ])
 

@@ -18,7 +18,7 @@ import { originOf } from './token-endpoint.ts'
 
 /** Checks `backendAuth` beyond its schema. */
 export function checkBackendAuth(auth: BackendAuthConfig, report: ReportIssue): void {
-  const { key: configured, jwtSign, oauthTokenExchange, crossAppAccess } = auth
+  const { key: configured, jwtSign, oauthTokenExchange, crossAppAccess, gcp } = auth
   const key = keyOf(auth)
   if (typeof key === 'string' && !isCredential(key)) {
     const path = typeof configured === 'string' ? ['key'] : ['key', 'value']
@@ -30,6 +30,8 @@ export function checkBackendAuth(auth: BackendAuthConfig, report: ReportIssue): 
   if (jwtSign) checkJwtSign(jwtSign, under(['jwtSign'], report))
   if (oauthTokenExchange) checkTokenExchange(oauthTokenExchange, under(['oauthTokenExchange'], report))
   if (crossAppAccess) checkCrossAppAccess(crossAppAccess, under(['crossAppAccess'], report))
+  if (gcp?.audience !== undefined && gcp.type !== 'idToken')
+    report(['gcp', 'audience'], 'is only valid with type idToken')
 }
 
 function under(place: readonly (string | number)[], report: ReportIssue): ReportIssue {

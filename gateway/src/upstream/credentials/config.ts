@@ -10,6 +10,7 @@ import {
   secretSource,
 } from '../../schema/dsl.ts'
 import { azureAuthSchema } from './azure/config.ts'
+import { googleAuthSchema } from './google/config.ts'
 import { crossAppAccessSchema, jwtSignSchema, tokenExchangeSchema } from './oauth-config.ts'
 import { credentialPlace } from './place-config.ts'
 
@@ -42,6 +43,7 @@ export const backendAuthSchema = exactlyOne(
     oauthTokenExchange: tokenExchangeSchema,
     crossAppAccess: crossAppAccessSchema,
     azure: azureAuthSchema,
+    gcp: googleAuthSchema,
   },
   { location: optional(credentialPlace) },
   { doc: 'How the gateway authenticates to the backend.' },

@@ -4,6 +4,7 @@ import { compileAzureAuth } from './azure/azure.ts'
 import type { Caller } from './caller.ts'
 import { type BackendAuthConfig, keyOf, placeOf } from './config.ts'
 import { isCredential } from './credential.ts'
+import { compileGoogleAuth } from './google/google.ts'
 import { compileJwtSign } from './jwt-sign.ts'
 import { type AuthorizedRequest, compilePlacement, type Place } from './placement.ts'
 import { compileCrossAppAccess, compileTokenExchange, type TokenIssuer } from './token-exchange.ts'
@@ -34,8 +35,9 @@ export function compileAuthorize(
 ): Authorize | undefined {
   if (config === undefined) return undefined
   const place = compilePlacement(placeOf(config))
-  const { jwtSign, oauthTokenExchange, crossAppAccess, azure } = config
+  const { jwtSign, oauthTokenExchange, crossAppAccess, azure, gcp } = config
   if (azure !== undefined) return compileAzureAuth(azure, { place, node: node ?? azure }, context)
+  if (gcp !== undefined) return compileGoogleAuth(gcp, { place, node: node ?? gcp }, context)
   if (oauthTokenExchange !== undefined)
     return withIssuer(compileTokenExchange(oauthTokenExchange, context), place)
   if (crossAppAccess !== undefined) return withIssuer(compileCrossAppAccess(crossAppAccess, context), place)

@@ -72,7 +72,7 @@ function outgoingRequest(
   const query = forwarding?.query ?? facts.request.query
   return {
     origin,
-    path: path + (provider.editQuery === undefined ? query : provider.editQuery(query)),
+    path: path + (provider.editQuery === undefined ? query : provider.editQuery(query, path)),
     method: forwarding?.method ?? facts.request.method,
     headers: headersFor(clientHeaders(exchange), call, candidate),
     body: undefined,
@@ -364,6 +364,8 @@ const withheldNames: ReadonlySet<string> = new Set([
   'authorization',
   'x-api-key',
   'api-key',
+  'x-goog-api-key',
+  'x-goog-user-project',
   'cookie',
   'via',
   'origin',

@@ -18,6 +18,7 @@ import { backendTlsSchema } from '../../../upstream/connection-config.ts'
 import { backendAuthSchema } from '../../../upstream/credentials/config.ts'
 import { headerModifierOf } from '../../../upstream/header-modifier.ts'
 import { azureParams } from '../providers/azure.ts'
+import { vertexParams } from '../providers/google/vertex.ts'
 import { promptCachingSchema, promptsSchema } from '../rewrite/config.ts'
 
 // Settings that a model and the shared provider of several models have.
@@ -81,6 +82,7 @@ export const paramsSchema = object(
     ...overrideFields,
     tokenize: optional(tokenizeSchema),
     ...azureParams,
+    ...vertexParams,
   },
   { doc: 'Address, credential and model of requests to the provider.' },
 )

@@ -24,10 +24,6 @@ const presets: Readonly<Record<string, Preset>> = {
     address: 'https://api.fireworks.ai/inference/v1',
     paths: { ...openAiPaths, messages: '/messages' },
   },
-  gemini: {
-    address: 'https://generativelanguage.googleapis.com/v1beta/openai',
-    paths: withoutResponses,
-  },
   groq: { address: 'https://api.groq.com/openai/v1', paths: chatAndResponses },
   huggingface: { address: 'https://router.huggingface.co/v1', paths: chatAndResponses },
   mistral: { address: 'https://api.mistral.ai/v1', paths: withoutResponses },

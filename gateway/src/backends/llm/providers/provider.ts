@@ -33,8 +33,8 @@ export type Provider = {
   readonly passthroughPrefix?: string
   /** True if the path of an unknown call names another model. `path` is decoded, in lower case. */
   namesOtherModel?(path: string, model: string): boolean
-  /** The query of a request; `query` of the client is empty or starts with `?`. */
-  editQuery?(query: string): string
+  /** The query of a request to a path; `query` of the client is empty or starts with `?`. */
+  editQuery?(query: string, path: string): string
   /** Edits of the body of a call of the provider's API, after all others. */
   changesFor?(endpoint: Endpoint, call: ProviderCall): BodyChanges | undefined
   /** `max_tokens` is sent as `max_completion_tokens` for this model. */

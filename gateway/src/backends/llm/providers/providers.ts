@@ -2,6 +2,8 @@ import { anthropic } from './anthropic.ts'
 import { azureKind } from './azure.ts'
 import { customKind } from './custom.ts'
 import { echo } from './echo/echo.ts'
+import { gemini } from './google/gemini.ts'
+import { vertexKind } from './google/vertex.ts'
 import { openai } from './openai.ts'
 import { presetKinds } from './presets.ts'
 import { fixedKind, type ProviderKind } from './provider.ts'
@@ -12,6 +14,8 @@ export const providerKinds: readonly ProviderKind[] = [
   fixedKind(anthropic),
   fixedKind(echo),
   azureKind,
+  fixedKind(gemini),
+  vertexKind,
   customKind,
   ...presetKinds,
 ]

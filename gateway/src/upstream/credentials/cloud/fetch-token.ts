@@ -7,8 +7,12 @@ import type { TimedToken } from '../token-cache.ts'
 /** Requests a token for a scope. Rejects with `GatewayError` (`credential_unavailable`). */
 export type RequestScope = (scope: string) => Promise<TimedToken>
 
-/** Response of a service that issues credentials. `body` is empty if it is not a JSON object. */
-export type TokenFetch = { readonly status: number; readonly body: Readonly<Record<string, unknown>> }
+/** Response of a service that issues credentials. `body` is empty if the text is not a JSON object. */
+export type TokenFetch = {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+  readonly text: string
+}
 
 const maxResponseBytes = 64 * 1024
 
@@ -26,7 +30,7 @@ export function createTokenFetch(
     try {
       const reply = await send({ origin, path, method, headers, body, connection, cancellation })
       const text = (await readAll(reply.body, maxResponseBytes, 'upstream_too_large')).toString()
-      return { status: reply.status, body: parseObject(text) }
+      return { status: reply.status, body: parseObject(text), text }
     } catch (error) {
       throw unavailable(
         cancellation.cancelled ? `no response within ${timeoutMs} ms` : reasonOf(error),

@@ -1,0 +1,113 @@
+import { type Infer, name, object, optional, type Schema } from '../../../../schema/dsl.ts'
+import type { BodyChanges, Provider, ProviderCall, ProviderKind, ProviderPaths } from '../provider.ts'
+import { authorizeGoogle, googleQuery, modelSegment, namesOtherGoogleModel } from './google-request.ts'
+
+/** `vertex` of a provider. */
+const fields = {
+  projectId: name({ doc: 'Google Cloud project.', example: 'my-project' }),
+  region: optional(
+    name({
+      doc: 'Region of Vertex AI: `global`, the multi-regions `us` and `eu`, or a region.',
+      example: 'us-central1',
+      default: 'global',
+    }),
+  ),
+} satisfies Record<string, Schema>
+
+const settingsSchema = object(fields, { doc: 'Project of Google Cloud.' })
+
+type VertexSettings = Infer<typeof settingsSchema>
+
+/** The settings as keys of `llm.models[].params`. */
+export const vertexParams = {
+  vertexProject: optional(fields.projectId),
+  vertexRegion: fields.region,
+} satisfies Record<string, Schema>
+
+/** Vertex AI. https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest */
+export const vertexKind: ProviderKind = {
+  name: 'vertex',
+  fields,
+  params: { projectId: 'vertexProject', region: 'vertexRegion' },
+  required: ['projectId'],
+  check({ projectId, region = 'global' }: VertexSettings, report) {
+    if (!/^[a-z0-9](?:[a-z0-9.:-]*[a-z0-9])?$/i.test(projectId))
+      report('projectId', 'must be the id or the number of a Google Cloud project')
+    if (!/^[a-z]+(?:-[a-z]+\d*)*$/.test(region))
+      report('region', 'must be global, us, eu or a region such as us-central1')
+  },
+  configure({ projectId, region = 'global' }: VertexSettings): Provider {
+    const location = `/v1/projects/${projectId}/locations/${region}`
+    return {
+      name: 'vertex',
+      address: `https://${hostOf(region)}`,
+      paths: {},
+      pathsFor: (call) => pathsOf(call, location),
+      passthroughPrefix: location,
+      namesOtherModel: namesOtherGoogleModel,
+      editQuery: googleQuery,
+      changesFor,
+      ambientAuth: { gcp: {} },
+      authorize: authorizeGoogle,
+    }
+  },
+}
+
+function hostOf(region: string): string {
+  if (region === 'global') return 'aiplatform.googleapis.com'
+  if (region === 'us' || region === 'eu') return `aiplatform.${region}.rep.googleapis.com`
+  return `${region}-aiplatform.googleapis.com`
+}
+
+function pathsOf({ model, streaming }: ProviderCall, location: string): ProviderPaths {
+  const claude = claudeModel(model)
+  if (claude === undefined) return { chat: `${location}/endpoints/openapi/chat/completions` }
+  const segment = modelSegment(claude)
+  if (segment === undefined) return {}
+  const models = `${location}/publishers/anthropic/models`
+  return {
+    messages: `${models}/${segment}:${streaming ? 'streamRawPredict' : 'rawPredict'}`,
+    count_tokens: `${models}/count-tokens:rawPredict`,
+  }
+}
+
+const anthropicVersion = '"vertex-2023-10-16"'
+
+const messagesChanges: BodyChanges = {
+  set: new Map([['anthropic_version', anthropicVersion]]),
+  // The path has the model. The field of an earlier form of structured output is refused.
+  remove: new Set(['model', 'output_format']),
+}
+
+const none: ReadonlySet<string> = new Set()
+
+const changesFor: NonNullable<Provider['changesFor']> = (endpoint, { model }) => {
+  if (endpoint === 'messages') return messagesChanges
+  if (endpoint === 'count_tokens') {
+    const name = JSON.stringify(claudeModel(model) ?? model)
+    return {
+      set: new Map([
+        ['model', name],
+        ['anthropic_version', anthropicVersion],
+      ]),
+      remove: none,
+    }
+  }
+  // Models of the OpenAI-compatible API have names with their publisher.
+  if (endpoint !== 'chat' || model.includes('/')) return undefined
+  return { set: new Map([['model', JSON.stringify(`google/${model}`)]]), remove: none }
+}
+
+/** Name of a model of Anthropic in Vertex AI, whose versions follow `@`; undefined for other models. */
+function claudeModel(model: string): string | undefined {
+  const name = afterPrefix(model, 'publishers/anthropic/models/') ?? afterPrefix(model, 'anthropic/') ?? model
+  if (name === model && !model.startsWith('claude-')) return undefined
+  return name.replace(/-(\d{8})$/, '@$1')
+}
+
+/** The text after a prefix of its last segments. */
+function afterPrefix(model: string, prefix: string): string | undefined {
+  const start = model.indexOf(prefix)
+  const isSegment = start === 0 || (start > 0 && model[start - 1] === '/')
+  return isSegment ? model.slice(start + prefix.length) : undefined
+}
