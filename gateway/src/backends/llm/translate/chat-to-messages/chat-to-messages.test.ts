@@ -468,6 +468,31 @@ describe('a message stream for a chat client', () => {
     }).toThrow(expect.objectContaining({ code: 'upstream_invalid' }))
   })
 
+  it('repeats no long id and no long model name, and has a limited number of calls', () => {
+    const long = 'x'.repeat(1000)
+    const begin = (index: number, input = {}) => ({
+      type: 'content_block_start',
+      index,
+      content_block: { type: 'tool_use', id: index === 0 ? long : 'a', name: 'f', input },
+    })
+    const stream = chatToMessages.stream(context)
+    const events = [
+      ...stream.event(event({ type: 'message_start', message: { id: long, model: long } })),
+      ...stream.event(event(begin(0))),
+    ]
+    expect(JSON.stringify(events)).not.toContain(long)
+    const tooLarge = expect.objectContaining({ code: 'upstream_too_large' })
+    expect(() => {
+      for (let index = 1; index < 1100; index += 1) stream.event(event(begin(index)))
+    }).toThrow(tooLarge)
+    const other = chatToMessages.stream(context)
+    other.event(event(start))
+    expect(() => {
+      for (let index = 0; index < 5; index += 1)
+        other.event(event(begin(index, { a: 'x'.repeat(1024 * 1024) })))
+    }).toThrow(tooLarge)
+  })
+
   it('throws only GatewayError for arbitrary input', () => {
     const type = fc.constantFrom(
       'message_start',

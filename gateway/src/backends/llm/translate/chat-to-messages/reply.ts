@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { writeJson } from '../exact-json.ts'
+import { shortName } from '../limits.ts'
 import { toFinishReason } from '../stop-reason.ts'
 import { countsFromMessages, toChatUsage } from '../token-counts.ts'
 import type { TranslationContext } from '../translate.ts'
@@ -38,10 +39,10 @@ export function completionHead(message: JsonObject, { requestModel, now }: Trans
   const createdMs = now()
   const { id, model, usage } = message
   return {
-    id: typeof id === 'string' ? id.replace(/^msg_/, 'chatcmpl-') : `chatcmpl-${createdMs.toString(36)}`,
+    id: shortName(id).replace(/^msg_/, 'chatcmpl-') || `chatcmpl-${createdMs.toString(36)}`,
     object: 'chat.completion.chunk',
     created: Math.floor(createdMs / 1000),
-    model: typeof model === 'string' ? model : requestModel,
+    model: shortName(model) || requestModel,
     service_tier: isJsonObject(usage) && usage.service_tier === 'priority' ? 'priority' : 'default',
     // Messages have none, but clients with strict schemas require a text.
     system_fingerprint: 'fp_messages',

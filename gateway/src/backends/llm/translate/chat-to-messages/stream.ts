@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
+import { createStreamBudget, indexOf, shortName, toolName } from '../limits.ts'
 import { toFinishReason } from '../stop-reason.ts'
 import { countsFromMessages, noTokens, toChatUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
@@ -14,7 +15,7 @@ import {
 import { completionHead, refusalOf } from './reply.ts'
 
 /** An incomplete tool call. */
-type ToolCall = { index: number; wrote: boolean; initialInput: JsonObject }
+type ToolCall = { index: number; wrote: boolean; initialInput: string }
 
 /** Translates the events of a streamed message to chunks of a chat completion. */
 export function messageStreamToChunks(context: TranslationContext): StreamTranslator {
@@ -24,7 +25,9 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
   let counts = noTokens
   /** Sent after the end marker, so that a truncated stream does not look complete. */
   let finish: JsonObject | undefined
-  const toolCalls = new Map<JsonValue, ToolCall>()
+  const toolCalls = new Map<number, ToolCall>()
+  const budget = createStreamBudget()
+  let callCount = 0
 
   return {
     get state() {
@@ -84,11 +87,18 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
     if (block.type === 'text' && typeof block.text === 'string' && block.text !== '')
       return [delta({ content: block.text })]
     if (block.type !== 'tool_use') return []
-    const { id, name, input } = block
-    if (typeof id !== 'string' || typeof name !== 'string')
+    const { input } = block
+    if (typeof block.id !== 'string' || typeof block.name !== 'string')
       throw invalidResponse('a tool call without id or name')
-    const call = { index: toolCalls.size, wrote: false, initialInput: isJsonObject(input) ? input : {} }
-    toolCalls.set(event.index ?? 0, call)
+    budget.addItem()
+    const index = callCount
+    callCount += 1
+    const id = shortName(block.id) || `${String(head?.id)}_${index}`
+    const name = toolName(block.name)
+    const initialInput = isJsonObject(input) ? JSON.stringify(input) : '{}'
+    budget.addText(initialInput.length)
+    const call = { index, wrote: false, initialInput }
+    toolCalls.set(indexOf(event.index) ?? 0, call)
     return [
       delta({ tool_calls: [{ index: call.index, id, type: 'function', function: { name, arguments: '' } }] }),
     ]
@@ -103,14 +113,14 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
       case 'thinking_delta':
         return [delta({ reasoning_content: textOf(change.thinking) })]
       case 'input_json_delta':
-        return continueCall(event.index, textOf(change.partial_json))
+        return continueCall(indexOf(event.index), textOf(change.partial_json))
       default:
         // Chunks have no fields for signatures and citations.
         return []
     }
   }
 
-  function continueCall(index: JsonValue | undefined, fragment: string): SseEvent[] {
+  function continueCall(index: number | undefined, fragment: string): SseEvent[] {
     const call = toolCalls.get(index ?? 0)
     // Input of the upstream's own tools, whose blocks are not forwarded.
     if (call === undefined || fragment === '') return []
@@ -120,10 +130,10 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
 
   /** A call without fragments gets its initial input, because chat clients parse the arguments as JSON. */
   function endBlock(event: JsonObject): SseEvent[] {
-    const call = toolCalls.get(event.index ?? 0)
+    const call = toolCalls.get(indexOf(event.index) ?? 0)
     if (call === undefined || call.wrote) return []
     call.wrote = true
-    return [argumentsOf(call, JSON.stringify(call.initialInput))]
+    return [argumentsOf(call, call.initialInput)]
   }
 
   function readEnd(event: JsonObject): void {

@@ -2,6 +2,7 @@ import { GatewayError } from '../../../../lib/gateway-error.ts'
 import type { JsonObject } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { createNestingScan, type NestingScan } from '../exact-json.ts'
+import type { StreamBudget } from '../limits.ts'
 import { invalidResponse } from '../upstream-error.ts'
 
 /** Type and head of a content block. */
@@ -32,7 +33,7 @@ type Entry = { content: BlockKind; scan: NestingScan | undefined; waiting: strin
  * The first unfinished block is written on arrival, and the others are buffered. A text is finished when
  * another block starts, a tool call when its JSON is complete.
  */
-export function createBlockSequence(): BlockSequence {
+export function createBlockSequence(budget: Pick<StreamBudget, 'addItem'>): BlockSequence {
   const entries: Entry[] = []
   /** Index of the entry that is written on arrival; `entries.length` if all are closed. */
   let current = 0
@@ -50,6 +51,7 @@ export function createBlockSequence(): BlockSequence {
   }
 
   function add(content: BlockKind, scan: NestingScan | undefined): { block: Block; events: SseEvent[] } {
+    budget.addItem()
     const entry: Entry = { content, scan, waiting: [], closed: false }
     const index = entries.push(entry) - 1
     return { block: blockOf(entry, index), events: advance(isFinished) }

@@ -412,6 +412,28 @@ describe('a chat stream for a messages client', () => {
     }).toThrow(expect.objectContaining({ code: 'upstream_too_large' }))
   })
 
+  it('has a limited number of blocks, and short ids', () => {
+    const stream = messagesToChat.stream(context)
+    const calls = Array.from({ length: 1100 }, (_, index) => ({
+      index,
+      id: `c${index}`,
+      function: { name: 'f' },
+    }))
+    expect(() => {
+      for (const call of calls) stream.event(toolChunk(call))
+    }).toThrow(expect.objectContaining({ code: 'upstream_too_large' }))
+    const long = 'x'.repeat(1000)
+    const events = messagesToChat
+      .stream(context)
+      .event({ data: JSON.stringify({ id: long, model: long, choices: [{ delta: { content: 'a' } }] }) })
+    expect(JSON.stringify(events)).not.toContain(long)
+    const refusing = messagesToChat.stream(context)
+    const refusal = { data: JSON.stringify({ choices: [{ delta: { refusal: 'x'.repeat(1024 * 1024) } }] }) }
+    expect(() => {
+      for (let count = 0; count < 5; count += 1) refusing.event(refusal)
+    }).toThrow(expect.objectContaining({ code: 'upstream_too_large' }))
+  })
+
   it('releases written fragments from the limit', () => {
     const stream = messagesToChat.stream(context)
     const long = `{"x":"${'x'.repeat(5 * 1024 * 1024)}`

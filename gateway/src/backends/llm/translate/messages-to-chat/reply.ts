@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { parseExactObject } from '../exact-json.ts'
+import { shortName } from '../limits.ts'
 import { type Outcome, toStopReason } from '../stop-reason.ts'
 import { countsFromChat, toMessagesUsage } from '../token-counts.ts'
 import type { TranslationContext } from '../translate.ts'
@@ -28,10 +29,10 @@ export function completionToMessage(completion: JsonObject, context: Translation
 export function messageHead(completion: JsonObject, { requestModel, now }: TranslationContext): JsonObject {
   const { id, model } = completion
   return {
-    id: typeof id === 'string' && id !== '' ? id.replace(/^chatcmpl-/, 'msg_') : `msg_${now().toString(36)}`,
+    id: shortName(id).replace(/^chatcmpl-/, 'msg_') || `msg_${now().toString(36)}`,
     type: 'message',
     role: 'assistant',
-    model: typeof model === 'string' && model !== '' ? model : requestModel,
+    model: shortName(model) || requestModel,
   }
 }
 
@@ -55,9 +56,9 @@ export function messagesTier(tier: JsonValue | undefined): string {
   return tier === 'priority' ? 'priority' : 'standard'
 }
 
-/** The id of a tool call, generated if absent, because clients return the result with it. */
+/** The id of a tool call, generated if absent or too long, because clients return the result with it. */
 export function toolCallId(id: JsonValue | undefined, messageId: string, index: number): string {
-  return typeof id === 'string' && id !== '' ? id : `toolu_${messageId.replace(/^msg_/, '')}_${index}`
+  return shortName(id) || `toolu_${messageId.replace(/^msg_/, '')}_${index}`
 }
 
 /** Reasoning text. Chat has no standard field for it; servers use one of these two. */

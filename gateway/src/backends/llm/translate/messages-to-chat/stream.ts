@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
+import { createStreamBudget, fragmentsOf, indexOf, shortName, toolName } from '../limits.ts'
 import { countsFromChat, noTokens, toMessagesUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import {
@@ -32,11 +33,12 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
   let finishReason: string | undefined
   let refusal = ''
   let counts = noTokens
-  const blocks = createBlockSequence()
+  const budget = createStreamBudget()
+  const blocks = createBlockSequence(budget)
   /** By the index in the chunks. */
-  const toolCalls = new Map<JsonValue, ToolCall>()
+  const toolCalls = new Map<number, ToolCall>()
   let toolCount = 0
-  let lastTool: JsonValue = 0
+  let lastTool = 0
 
   return {
     get state() {
@@ -97,11 +99,10 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
     appendText('thinking', reasoningOf(delta), events)
     appendText('text', contentText(delta.content), events)
     const refused = stringOf(delta.refusal)
+    budget.addText(refused.length)
     refusal += refused
     appendText('text', refused, events)
-    if (delta.tool_calls === undefined || delta.tool_calls === null) return
-    if (!Array.isArray(delta.tool_calls)) throw invalidResponse('tool_calls is not a list')
-    for (const call of delta.tool_calls) appendToolCall(call, events)
+    for (const call of fragmentsOf(delta.tool_calls)) appendToolCall(call, events)
   }
 
   function appendText(kind: 'text' | 'thinking', fragment: string, events: SseEvent[]): void {
@@ -113,7 +114,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
   function appendToolCall(change: JsonValue, events: SseEvent[]): void {
     if (!isJsonObject(change)) throw invalidResponse('a tool call is not an object')
     const made = isJsonObject(change.function) ? change.function : {}
-    const call = toolCallFor(change, stringOf(made.name))
+    const call = toolCallFor(change, toolName(made.name))
     const fragment = stringOf(made.arguments)
     if (call.block === undefined && call.name !== '') {
       const opened = blocks.tool(call.id, call.name)
@@ -127,8 +128,8 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
 
   /** Finds or adds a call. Some servers omit the index, and some send index 0 with different ids. */
   function toolCallFor(change: JsonObject, name: string): ToolCall {
-    const id = stringOf(change.id)
-    lastTool = change.index ?? lastTool
+    const id = shortName(change.id)
+    lastTool = indexOf(change.index) ?? lastTool
     const known = toolCalls.get(lastTool)
     const isNew = known === undefined || (id !== '' && name !== '' && known.name !== '' && id !== known.id)
     if (!isNew) {

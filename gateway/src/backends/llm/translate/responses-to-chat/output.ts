@@ -1,24 +1,19 @@
-import { GatewayError } from '../../../../lib/gateway-error.ts'
 import type { JsonObject, JsonValue } from '../../../../lib/json/json.ts'
+import { createStreamBudget } from '../limits.ts'
 import { invalidResponse } from '../upstream-error.ts'
 import { callItem, type FunctionCall, messageItem, reasoningItem, textPart } from './reply.ts'
 
 /** Output items of a streamed response. Functions add the events of a fragment, and ignore empty ones. */
 export type Output = {
   reasoning(fragment: string): void
-  /** `logprobs` are the probabilities of the tokens of the fragment. */
-  text(fragment: string, logprobs: readonly JsonValue[]): void
+  /** `logprobs` are the probabilities of the tokens of the fragment, of `logprobsLength` characters. */
+  text(fragment: string, logprobs: readonly JsonValue[], logprobsLength: number): void
   refusal(fragment: string): void
   /** Continues the call with an index in the chunks, or begins it. */
-  call(index: JsonValue | undefined, fragment: FunctionCall): void
+  call(index: number | undefined, fragment: FunctionCall): void
   /** Ends all items, and returns them. */
   close(): JsonObject[]
 }
-
-/** Maximum characters of a response, which its last event repeats. */
-const maxLength = 16 * 1024 * 1024
-/** Assumed characters of the probabilities of a token. */
-const logprobLength = 256
 
 type Part = { readonly kind: 'text' | 'refusal'; text: string; readonly logprobs: JsonValue[] }
 
@@ -36,15 +31,9 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
   const items: Item[] = []
   const done: JsonObject[] = []
   /** Positions in `items` by index in the chunks. */
-  const calls = new Map<JsonValue, number>()
-  let length = 0
-  let lastCall: JsonValue = 0
-
-  function count(fragment: string): void {
-    length += fragment.length
-    if (length > maxLength)
-      throw new GatewayError('upstream_too_large', `the response is longer than ${maxLength} characters`)
-  }
+  const calls = new Map<number, number>()
+  const budget = createStreamBudget()
+  let lastCall = 0
 
   /** Ends the last item unless it is a call. */
   function endLast(): void {
@@ -57,6 +46,7 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
   }
 
   function begin<I extends Item>(item: I): { item: I; at: number } {
+    budget.addItem()
     endLast()
     const at = items.push(item) - 1
     add({ type: 'response.output_item.added', output_index: at, item: openItem(item) })
@@ -65,7 +55,7 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
 
   function addToMessage(kind: Part['kind'], fragment: string, logprobs: readonly JsonValue[]): void {
     if (fragment === '') return
-    count(fragment)
+    budget.addText(fragment.length)
     const last = items.at(-1)
     const isOpen = last?.kind === 'message'
     const { item, at } = isOpen
@@ -73,21 +63,21 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
       : begin({ kind: 'message', id: `msg_${suffix}_${items.length}`, parts: [] })
     let part = item.parts.at(-1)
     if (part?.kind !== kind) {
+      budget.addItem()
       endPart(item, at, add)
       part = { kind, text: '', logprobs: [] }
       item.parts.push(part)
       add({ type: 'response.content_part.added', ...placeOfPart(item, at), part: partOf(part) })
     }
     part.text += fragment
-    part.logprobs.push(...logprobs)
-    length += logprobs.length * logprobLength
+    for (const logprob of logprobs) part.logprobs.push(logprob)
     const place = placeOfPart(item, at)
     if (kind === 'text')
       add({ type: 'response.output_text.delta', ...place, delta: fragment, logprobs: [...logprobs] })
     else add({ type: 'response.refusal.delta', ...place, delta: fragment })
   }
 
-  function callAt(index: JsonValue | undefined, { callId, name }: FunctionCall): number {
+  function callAt(index: number | undefined, { callId, name }: FunctionCall): number {
     lastCall = index ?? lastCall
     const known = calls.get(lastCall)
     const item = known === undefined ? undefined : items[known]
@@ -110,7 +100,7 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
   return {
     reasoning(fragment) {
       if (fragment === '') return
-      count(fragment)
+      budget.addText(fragment.length)
       const last = items.at(-1)
       const isOpen = last?.kind === 'reasoning'
       const item = isOpen
@@ -122,13 +112,16 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
       item.text += fragment
       add({ type: 'response.reasoning_text.delta', ...place, delta: fragment })
     },
-    text: (fragment, logprobs) => addToMessage('text', fragment, logprobs),
+    text(fragment, logprobs, logprobsLength) {
+      if (logprobs.length > 0) budget.addLogprobs(logprobsLength)
+      addToMessage('text', fragment, logprobs)
+    },
     refusal: (fragment) => addToMessage('refusal', fragment, []),
     call(index, fragment) {
       const at = callAt(index, fragment)
       const item = items[at]
       if (item?.kind !== 'call' || fragment.args === '') return
-      count(fragment.args)
+      budget.addText(fragment.args.length)
       item.args += fragment.args
       const type = 'response.function_call_arguments.delta'
       add({ type, item_id: item.id, output_index: at, delta: fragment.args })

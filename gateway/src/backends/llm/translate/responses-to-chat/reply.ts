@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { writeJson } from '../exact-json.ts'
+import { shortName } from '../limits.ts'
 import { contentText, reasoningOf, stringOf } from '../messages-to-chat/reply.ts'
 import { countsFromChat } from '../token-counts.ts'
 import type { TranslationContext } from '../translate.ts'
@@ -30,7 +31,7 @@ export function responseHead(completion: JsonObject, context: TranslationContext
   const { requestModel, now, settings = settingsOf({}) } = context
   const createdMs = now()
   const { id, model } = completion
-  const suffix = stringOf(id).replace(/^(?:chatcmpl|resp)[-_]/, '') || createdMs.toString(36)
+  const suffix = shortName(id).replace(/^(?:chatcmpl|resp)[-_]/, '') || createdMs.toString(36)
   return {
     ...settings,
     id: `resp_${suffix}`,
@@ -39,7 +40,7 @@ export function responseHead(completion: JsonObject, context: TranslationContext
     status: 'in_progress',
     error: null,
     incomplete_details: null,
-    model: stringOf(model) || requestModel,
+    model: shortName(model) || requestModel,
     output: [],
     service_tier: completion.service_tier === 'priority' ? 'priority' : 'default',
   }
@@ -128,5 +129,5 @@ function toCallItem(call: JsonValue, suffix: string): JsonObject {
   const { name, arguments: given } = call.function
   const args = isJsonObject(given) ? writeJson(given) : stringOf(given) || '{}'
   if (args === undefined) throw invalidResponse('the arguments of a tool call are nested too deep')
-  return callItem(`fc_${suffix}`, { callId: stringOf(call.id) || `call_${suffix}`, name, args })
+  return callItem(`fc_${suffix}`, { callId: shortName(call.id) || `call_${suffix}`, name, args })
 }

@@ -460,6 +460,48 @@ describe('a streamed response', () => {
     }).toThrow('the response is longer than')
   })
 
+  it('repeats no long id and no long model name', () => {
+    const long = 'x'.repeat(100_000)
+    const events = streamOf([
+      { ...chunk({ content: 'a' }), id: long, model: long },
+      chunk({ tool_calls: [{ index: 0, id: long, function: { name: 'f', arguments: '{}' } }] }),
+      chunk({}, 'tool_calls'),
+    ])
+    expect(JSON.stringify(events).length).toBeLessThan(20_000)
+    const message = { content: 'a', tool_calls: [{ id: long, function: { name: 'f' } }] }
+    const whole = responsesToChat.reply({ id: long, choices: [{ message }] }, context)
+    expect(JSON.stringify(whole).length).toBeLessThan(5_000)
+  })
+
+  it('has a limited number of items and parts, and limited names', () => {
+    const manyCalls = Array.from({ length: 1100 }, (_, index) => ({ index, function: { name: 'f' } }))
+    const kinds = (count: number) =>
+      Array.from({ length: count }, (_, index) =>
+        chunk(index % 2 === 0 ? { content: 'a' } : { refusal: 'b' }),
+      )
+    const tooLarge = expect.objectContaining({ code: 'upstream_too_large' })
+    expect(() => streamOf([chunk({ tool_calls: manyCalls })])).toThrow(tooLarge)
+    expect(() => streamOf(manyCalls.map((call) => chunk({ tool_calls: [call] })))).toThrow(tooLarge)
+    expect(() => streamOf(kinds(1100))).toThrow(tooLarge)
+    expect(() => streamOf([...kinds(1000), chunk({}, 'stop')])).not.toThrow()
+    const named = { index: 0, function: { name: 'f'.repeat(129) } }
+    expect(() => streamOf([chunk({ tool_calls: [named] })])).toThrow(/name of a tool is longer than 128/)
+  })
+
+  it('retains a limited amount of token probabilities', () => {
+    const logprobs = { content: [{ token: 'a', logprob: 0, top_logprobs: ['x'.repeat(1024 * 1024)] }] }
+    const data = JSON.stringify({ choices: [{ delta: { content: 'a' }, logprobs }] })
+    const translator = responsesToChat.stream(context)
+    expect(() => {
+      for (let count = 0; count < 33; count += 1) translator.event({ data })
+    }).toThrow('the token probabilities are longer than')
+    const many = { content: Array.from({ length: 400_000 }, () => 0) }
+    const other = responsesToChat.stream(context)
+    expect(() =>
+      other.event({ data: JSON.stringify({ choices: [{ delta: { content: 'a' }, logprobs: many }] }) }),
+    ).not.toThrow()
+  })
+
   it('throws only GatewayError for arbitrary input', () => {
     const delta = fc.record(
       {

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
+import { fragmentsOf, indexOf, shortName, toolName } from '../limits.ts'
 import { contentText, reasoningOf, stringOf } from '../messages-to-chat/reply.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import { invalidResponse, readStreamError, truncatedStream, type UpstreamError } from '../upstream-error.ts'
@@ -33,7 +34,7 @@ export function chunkStreamToResponse(context: TranslationContext): StreamTransl
         state = 'failed'
         return [events.failure(readStreamError(chunk))]
       }
-      readChunk(chunk)
+      readChunk(chunk, data.length)
       return events.take()
     },
     end() {
@@ -48,14 +49,15 @@ export function chunkStreamToResponse(context: TranslationContext): StreamTransl
     },
   }
 
-  function readChunk(chunk: JsonObject): void {
+  /** `length` are the characters of the chunk. */
+  function readChunk(chunk: JsonObject, length: number): void {
     if (isJsonObject(chunk.usage)) usage = chunk.usage
     const choice = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
     // Azure begins with results of filters, in a chunk without id and choices.
     if (choice === undefined) return
     if (!isJsonObject(choice)) throw invalidResponse('a choice is not an object')
     const { output } = start(chunk)
-    if (isJsonObject(choice.delta)) readDelta(choice.delta, choice.logprobs, output)
+    if (isJsonObject(choice.delta)) readDelta(choice.delta, { logprobs: choice.logprobs, length }, output)
     if (typeof choice.finish_reason === 'string') finishReason = choice.finish_reason
   }
 
@@ -69,19 +71,20 @@ export function chunkStreamToResponse(context: TranslationContext): StreamTransl
   }
 }
 
-function readDelta(delta: JsonObject, logprobs: JsonValue | undefined, output: Output): void {
+/** Token probabilities of a delta, and the characters of its chunk. */
+type Logprobs = { readonly logprobs: JsonValue | undefined; readonly length: number }
+
+function readDelta(delta: JsonObject, { logprobs, length }: Logprobs, output: Output): void {
   output.reasoning(reasoningOf(delta))
   const ofText = isJsonObject(logprobs) && Array.isArray(logprobs.content) ? logprobs.content : []
-  output.text(contentText(delta.content), ofText)
+  output.text(contentText(delta.content), ofText, length)
   output.refusal(stringOf(delta.refusal))
-  if (delta.tool_calls === undefined || delta.tool_calls === null) return
-  if (!Array.isArray(delta.tool_calls)) throw invalidResponse('tool_calls is not a list')
-  for (const call of delta.tool_calls) {
+  for (const call of fragmentsOf(delta.tool_calls)) {
     if (!isJsonObject(call)) throw invalidResponse('a tool call is not an object')
     const made = isJsonObject(call.function) ? call.function : {}
-    output.call(call.index, {
-      callId: stringOf(call.id),
-      name: stringOf(made.name),
+    output.call(indexOf(call.index), {
+      callId: shortName(call.id),
+      name: toolName(made.name),
       args: stringOf(made.arguments),
     })
   }
