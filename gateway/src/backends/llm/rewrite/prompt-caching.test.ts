@@ -76,6 +76,24 @@ describe('compilePromptCaching', () => {
     ])
   })
 
+  it('counts the words of a prompt up to the threshold only', () => {
+    let reads = 0
+    const rest: JsonObject = Object.defineProperty({ type: 'text' }, 'text', {
+      enumerable: true,
+      get() {
+        reads += 1
+        return 'more'
+      },
+    })
+    const last = { type: 'text', text: 'end' }
+    const body = { system: [{ type: 'text', text: 'word '.repeat(788) }, rest, last], messages: [] }
+    const marked = cached({}, body)
+    expect(reads).toBe(0)
+    expect(marked.system).toMatchObject([{}, {}, { cache_control: marker }])
+    const short = { system: [{ type: 'text', text: 'word '.repeat(787) }, last], messages: [] }
+    expect(cached({ minTokens: 1025 }, short)).toBe(short)
+  })
+
   it('preserves markers of the client, up to four in total', () => {
     const own = { type: 'text', text: 'a', cache_control: { type: 'ephemeral', ttl: '1h' } }
     const body = {

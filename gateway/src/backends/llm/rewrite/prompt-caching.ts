@@ -30,8 +30,7 @@ export function compilePromptCaching({
     }
     // The prefix of a request is tools, system, messages.
     if (cacheTools && left > 0) apply(withMarkedList(changed, 'tools'))
-    if (cacheSystem && left > 0 && estimateTokens(changed['system']) >= minTokens)
-      apply(withMarkedSystem(changed))
+    if (cacheSystem && left > 0 && hasTokens(changed['system'], minTokens)) apply(withMarkedSystem(changed))
     if (cacheMessages && left > 0) apply(withMarkedMessage(changed, cacheMessageOffset))
     return changed
   }
@@ -92,11 +91,23 @@ function countMarkers(object: JsonObject): number {
   return blocks.filter(hasMarker).length + (hasMarker(object) ? 1 : 0)
 }
 
-/** About 1.3 tokens per word, at least. */
-function estimateTokens(system: JsonValue | undefined): number {
-  const words = textParts(system).reduce<number>(
-    (sum, part) => sum + (isTextPart(part) ? (part.text.match(/\S+/g)?.length ?? 0) : 0),
-    0,
-  )
-  return Math.floor((words * 13) / 10)
+/** Tokens per ten words, at least. */
+const tokensPerTenWords = 13
+
+/** Whether a prompt has about `tokens` tokens. Counts words up to this number only: prompts may be long. */
+function hasTokens(system: JsonValue | undefined, tokens: number): boolean {
+  let missing = Math.ceil((tokens * 10) / tokensPerTenWords)
+  for (const part of textParts(system)) {
+    if (missing <= 0) break
+    if (isTextPart(part)) missing -= countWords(part.text, missing)
+  }
+  return missing <= 0
+}
+
+/** Words of a text, at most `limit`. */
+function countWords(text: string, limit: number): number {
+  const word = /\S+/g
+  let count = 0
+  while (count < limit && word.test(text)) count += 1
+  return count
 }
