@@ -10,6 +10,7 @@ import {
   streamReply,
 } from '../../../test/fixtures/llm.ts'
 import { createCancellation } from '../../lib/cancellation.ts'
+import { readAll } from '../../net/http/body.ts'
 import type { OutgoingRequest, Reply } from '../../net/http-client/send.ts'
 import type { Prices } from './catalog/prices.ts'
 
@@ -154,6 +155,25 @@ describe('the amounts of a call', () => {
     cancellation.cancel()
     expect(exchange.facts.usage).toMatchObject({ inputTokens: 109, outputTokens: 2, estimated: true })
     expect(exchange.facts.llm?.costPicodollars).toBe(255)
+  })
+
+  it('are known to the labels of metrics', async () => {
+    const stream = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 7 } }
+    for (const b of [
+      message,
+      () => streamReply([`event: message_delta\ndata: ${JSON.stringify(stream)}\n\n`]),
+    ]) {
+      const gateway = gatewayOf({ a: failed(100), b })
+      const { reply, exchange } = await open(gateway, { body: { ...body, stream: b !== message } })
+      const seen: unknown[] = []
+      exchange.metricLabels = () => {
+        seen.push(exchange.facts.usage?.outputTokens, exchange.facts.llm?.costStatus)
+        return []
+      }
+      await readAll(reply.body, 10_000, 'internal')
+      gateway.llm.llmRequest.onEnd?.(exchange)
+      expect(seen).toEqual([7, b === message ? 'exact' : expect.any(String)])
+    }
   })
 
   it('are absent without an attempt', async () => {

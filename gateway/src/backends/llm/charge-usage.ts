@@ -3,7 +3,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Usage } from '../../pipeline/facts/llm-facts.ts'
 import type { Picodollars } from './catalog/money.ts'
-import type { Prices } from './catalog/prices.ts'
+import type { Cost, Prices } from './catalog/prices.ts'
 import { cancelReply } from './reply/reply-body.ts'
 import { addUsage, estimateTokens, estimateUsage, withOutputTokens } from './reply/usage.ts'
 import { type Attempt, type Call, callOf } from './request/call.ts'
@@ -14,66 +14,67 @@ import { isBackground, outputLimit } from './request/output-limit.ts'
  * and priced with its own model and provider. The facts receive the sums, which limits and the ledger charge.
  */
 export function settleCall(exchange: Exchange, { clock }: CompileContext, prices: Prices | undefined): void {
-  const { facts, auth } = exchange
+  const { facts, trace } = exchange
   const last = callOf(exchange)?.attempt
   if (!last) return
-  const { firstByteAt } = last
-  const firstByteMs = firstByteAt === undefined ? undefined : firstByteAt - exchange.startedAt
-  const labels = exchange.metricLabels?.()
-  last.candidate.target.meter.done(
-    clock.monotonic() - exchange.startedAt,
-    firstByteMs,
-    labels,
-    exchange.trace,
-  )
   if (hasUsage(last.call) && !last.usageFinal && isCharged(last)) last.usage = estimateAttempt(last)
-  const cost = prices && createCost(prices)
+  const charges: Charge[] = []
   for (let attempt: Attempt | undefined = last; attempt; attempt = attempt.previous) {
     if (attempt.unread) cancelReply(attempt.unread)
-    if (!attempt.usage) continue
-    facts.usage = addUsage(facts.usage, attempt.usage)
-    attempt.candidate.target.meter.tokens(attempt.usage, auth.keyGroup, labels)
-    cost?.add(attempt, attempt.usage)
+    const { usage } = attempt
+    if (!usage) continue
+    facts.usage = addUsage(facts.usage, usage)
+    charges.push({ attempt, usage, cost: prices && priceOf(prices, attempt, usage) })
   }
-  cost?.record(exchange)
+  recordCost(exchange, charges)
+  // Labels are expressions over the facts, which are complete from here.
+  const labels = exchange.metricLabels?.()
+  const { firstByteAt } = last
+  const firstByteMs = firstByteAt === undefined ? undefined : firstByteAt - exchange.startedAt
+  last.candidate.target.meter.done(clock.monotonic() - exchange.startedAt, firstByteMs, labels, trace)
+  for (const charge of charges) countCharge(charge, labels)
 }
 
-type Cost = {
-  add(attempt: Attempt, usage: Usage): void
-  /** Stores sum and status; nothing without usage. */
-  record(exchange: Exchange): void
+/** Usage and cost of an attempt; the cost is undefined without a model catalog. */
+type Charge = {
+  readonly attempt: Attempt
+  readonly usage: Usage
+  readonly cost: Cost | undefined
 }
 
 /** From good to bad: the status of a sum is that of its worst part. */
 const statuses = ['exact', 'estimated', 'unpriced', 'missing'] as const
 
-/**
- * Sums the cost of attempts. The price lookup tries the model in the response, then the requested one, then
- * the configured one.
- */
-function createCost(prices: Prices): Cost {
+/** The price lookup tries the model in the response, then the requested one, then the configured one. */
+function priceOf(prices: Prices, { candidate, responseModel }: Attempt, usage: Usage): Cost {
+  const { target, model } = candidate
+  return prices(target.provider.name, [responseModel, model, target.configuredModel], usage)
+}
+
+/** Stores sum and status of the costs; nothing without usage. */
+function recordCost({ facts: { llm } }: Exchange, charges: readonly Charge[]): void {
   let sum: Picodollars | undefined
   let worst = -1
-
-  return {
-    add({ exchange, candidate, responseModel }, usage) {
-      const { target, model } = candidate
-      const cost = prices(target.provider.name, [responseModel, model, target.configuredModel], usage)
-      if (cost.kind === 'cost') {
-        sum = (sum ?? 0n) + cost.amount
-        target.meter.cost(cost.amount, exchange.auth.keyGroup, exchange.metricLabels?.())
-      } else target.meter.unknownCost(cost.kind)
-      const known = usage.estimated ? 'estimated' : 'exact'
-      worst = Math.max(worst, statuses.indexOf(cost.kind === 'cost' ? known : cost.kind))
-    },
-    record({ facts: { llm } }) {
-      if (!llm || worst === -1) return
-      llm.costStatus = statuses[worst]
-      if (sum === undefined) return
-      llm.cost = dollarsOf(sum)
-      llm.costPicodollars = sum > maxPicodollars ? Number.MAX_SAFE_INTEGER : Number(sum)
-    },
+  for (const { usage, cost } of charges) {
+    if (cost === undefined) continue
+    if (cost.kind === 'cost') sum = (sum ?? 0n) + cost.amount
+    const known = usage.estimated ? 'estimated' : 'exact'
+    worst = Math.max(worst, statuses.indexOf(cost.kind === 'cost' ? known : cost.kind))
   }
+  if (!llm || worst === -1) return
+  llm.costStatus = statuses[worst]
+  if (sum === undefined) return
+  llm.cost = dollarsOf(sum)
+  llm.costPicodollars = sum > maxPicodollars ? Number.MAX_SAFE_INTEGER : Number(sum)
+}
+
+function countCharge({ attempt, usage, cost }: Charge, labels: readonly string[] | undefined): void {
+  const { meter } = attempt.candidate.target
+  const { keyGroup } = attempt.exchange.auth
+  meter.tokens(usage, keyGroup, labels)
+  if (cost === undefined) return
+  if (cost.kind === 'cost') meter.cost(cost.amount, keyGroup, labels)
+  else meter.unknownCost(cost.kind)
 }
 
 /** 9,007 dollars, beyond any real call. */
