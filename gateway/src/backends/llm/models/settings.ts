@@ -1,5 +1,15 @@
-import type { ModelConfig, ProviderConfig } from '../config/config.ts'
+import type { LlmConfig, ModelConfig, ProviderConfig } from '../config/config.ts'
 import type { ModelSettings } from '../config/model-settings.ts'
+
+/** The entry of `llm.providers` that a model references. */
+export function sharedProvider(
+  { provider }: ModelConfig,
+  { providers = [] }: LlmConfig,
+): ProviderConfig | undefined {
+  if (typeof provider === 'string' || provider.reference === undefined) return undefined
+  const { reference } = provider
+  return providers.find(({ name }) => name === reference)
+}
 
 /**
  * Settings of a model with those of its shared provider: body fields are merged, and for other settings the

@@ -15,7 +15,7 @@ import { baseUrlOf } from './base-url.ts'
 import { chosenProvider, compileProvider } from './chosen-provider.ts'
 import { type Cooldown, retainCooldown } from './cooldown.ts'
 import { compileProviderAuth, type ProviderAuth } from './provider-auth.ts'
-import { settingsOf, tlsOf } from './settings.ts'
+import { settingsOf, sharedProvider, tlsOf } from './settings.ts'
 import { compileModelTransformation, type Transform } from './transformation.ts'
 
 const transformationVariables: ReadonlySet<string> = new Set(routingRoots)
@@ -119,15 +119,6 @@ function addressNode(model: ModelConfig, shared: ProviderConfig | undefined): ob
 /** Connection settings with the egress policy of `node`, the configuration of the address. */
 function connectionTo(node: object, tls: ModelSettings['tls'], context: CompileContext): UpstreamConnection {
   return compileConnection({ backendTLS: tls }, context.egress.of(node), context)
-}
-
-function sharedProvider(
-  { provider }: ModelConfig,
-  { providers = [] }: LlmConfig,
-): ProviderConfig | undefined {
-  if (typeof provider === 'string' || provider.reference === undefined) return undefined
-  const { reference } = provider
-  return providers.find(({ name }) => name === reference)
 }
 
 /** Without undefined fields, which would hide shared ones. */

@@ -10,6 +10,7 @@ import {
 } from '../../../../test/fixtures/llm.ts'
 import { checkLlm } from '../config/check.ts'
 import type { LlmConfig, ModelConfig } from '../config/config.ts'
+import type { ModelSettings } from '../config/model-settings.ts'
 
 const text = '{ "model":"m", "stream":true,\n "messages":[]}'
 
@@ -139,6 +140,25 @@ describe('passthrough of a model', () => {
     expect(found).toEqual([
       'models.0.overrides: is not valid with passthrough: requests are forwarded unchanged',
       expect.stringMatching(/^models\.0\.passthrough: is not valid with guardrails of llm/),
+    ])
+  })
+
+  it('is not valid with settings of its provider that change requests', () => {
+    const found: string[] = []
+    const shared = { name: 'team', provider: 'openai' as const }
+    const model = { name: '*', provider: { reference: 'team' }, passthrough: 'detect' as const }
+    const check = (defaults: ModelSettings) =>
+      checkLlm({ providers: [{ ...shared, defaults }], models: [model] }, (path, message) =>
+        found.push(`${path.join('.')}: ${message}`),
+      )
+    check({ health: {}, defaults: {} })
+    expect(found).toEqual([])
+    check({ overrides: { user: 'x' }, prompts: { prepend: [{ role: 'system', content: 'x' }] } })
+    expect(found).toEqual([
+      expect.stringMatching(
+        /^models\.0\.passthrough: is not valid with overrides in the defaults of provider "team"/,
+      ),
+      expect.stringMatching(/^models\.0\.passthrough: is not valid with prompts in/),
     ])
   })
 })
