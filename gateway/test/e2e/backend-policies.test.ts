@@ -103,6 +103,38 @@ describe('policies of an HTTP backend', () => {
     expect(upstream.seen.at(-1)).toMatchObject({ text: 'replaced', headers: { 'x-backend': 'a' } })
   })
 
+  it('sends copies of permitted requests only', async () => {
+    const copies = await namedUpstream('copies')
+    const service = await startHttpAuthorizer(({ headers }, response) => {
+      response.writeHead(headers.authorization === 'yes' ? 200 : 401).end()
+    })
+    const policies = { requestMirror: { backend: { host: copies.host } } }
+    const retried = { ...policies, retry: { attempts: 1, codes: [503] } }
+    const extAuthz = { host: service.host, protocol: { http: {} } }
+    const requestRedirect = { scheme: 'https', authority: { host: 'example.test' } }
+    const { port } = await routing([
+      { name: 'asked', ...at('/asked'), policies, backends: [backendOf({ extAuthz })] },
+      {
+        name: 'ruled',
+        ...at('/ruled'),
+        policies,
+        backends: [backendOf({ authorization: { rules: ['false'] } })],
+      },
+      { name: 'moved', ...at('/moved'), policies, backends: [backendOf({ requestRedirect })] },
+      { name: 'retried', ...at('/retried'), policies: retried, backends: [backendOf({ extAuthz })] },
+    ])
+    for (const path of ['/asked', '/ruled', '/moved', '/retried']) {
+      const reply = await call(port, path, { method: 'POST', body: 'refused' })
+      expect(reply.status, path).not.toBe(200)
+    }
+    for (const path of ['/asked', '/retried']) {
+      const headers = { authorization: 'yes' }
+      expect((await call(port, path, { method: 'POST', body: path, headers })).status).toBe(200)
+    }
+    await expect.poll(() => copies.seen.length).toBe(2)
+    expect(copies.seen.map(({ text }) => text).toSorted()).toEqual(['/asked', '/retried'])
+  })
+
   it('asks the authorization service of the chosen backend, and redirects', async () => {
     const service = await startHttpAuthorizer(({ headers }, response) => {
       response.writeHead(headers.authorization === 'yes' ? 200 : 401).end()

@@ -169,13 +169,16 @@ async function forwardBehindPolicies(
   entry: DestinationEntry,
   forwarder: Forwarder,
 ): Promise<Reply> {
+  let release: (() => void) | undefined
   if (forwarder.mirror) {
     // Gathered first, because a policy may replace the body without reading it.
     const gathered = gather(exchange)
     const body = gathered instanceof Promise ? await withTimeout(gathered, exchange, forwarder) : gathered
-    exchange.body = forwarder.mirror(unchanged(exchange), body)
+    const copies = forwarder.mirror(unchanged(exchange), body)
+    exchange.body = copies.body
+    release = copies.release
   }
-  const { reply } = await attempt(exchange, entry, 0, forwarder)
+  const { reply } = await attempt(exchange, entry, { retries: 0, release }, forwarder)
   return reply
 }
 
@@ -184,11 +187,17 @@ function unchanged(exchange: Exchange): Exchange {
   return { ...exchange, forwarding: copyForwarding(exchange.forwarding) }
 }
 
+type AttemptPlan = {
+  readonly retries: number
+  /** Sends the copies of the request; called once the policies of the backend have permitted it. */
+  readonly release: (() => void) | undefined
+}
+
 /** Sends `exchange.body` to an entry, with the policies of the backend. */
 function attempt(
   exchange: Exchange,
   { destination, policies }: DestinationEntry,
-  retries: number,
+  { retries, release }: AttemptPlan,
   forwarder: Forwarder,
 ): Promise<AttemptResult> {
   if (policies === undefined) return sendBody(exchange.body).then((reply) => ({ kind: 'replied', reply }))
@@ -198,13 +207,17 @@ function attempt(
   })
 
   function sendBody(body: Body): Promise<Reply> {
+    release?.()
     const timeoutMs = timeLimit(exchange, destination, forwarder)
     return forward(exchange, destination, { body, timeoutMs, retries }, forwarder.send)
   }
 }
 
 function mirrored(exchange: Exchange, body: Body, { mirror }: Forwarder): Body {
-  return mirror ? mirror(exchange, body) : body
+  if (mirror === undefined) return body
+  const copies = mirror(exchange, body)
+  copies.release()
+  return copies.body
 }
 
 /** The body to send: buffered if small, streamed otherwise. */
@@ -263,7 +276,8 @@ async function forwardWithRetry(exchange: Exchange, forwarder: Forwarder, rule: 
   if (first === undefined) return refuseAll(exchange)
   if (first.kind === 'other') return first.backend(exchange)
   const received = await bufferForRetry(exchange, forwarder)
-  const body = forwarder.mirror ? forwarder.mirror(unchanged(exchange), received) : received
+  const copies = forwarder.mirror?.(unchanged(exchange), received)
+  const body = copies ? copies.body : received
   const { forwarding } = exchange
   const { chooseAgain } = forwarder.choices()
   const tried = new Set<DestinationEntry>()
@@ -280,7 +294,7 @@ async function forwardWithRetry(exchange: Exchange, forwarder: Forwarder, rule: 
       // Changes by policies of a backend are those of one attempt.
       exchange.forwarding = entry.policies === undefined ? forwarding : copyForwarding(forwarding)
       exchange.body = body
-      const { kind, reply } = await attempt(exchange, entry, retries, forwarder)
+      const { kind, reply } = await attempt(exchange, entry, { retries, release: copies?.release }, forwarder)
       if (kind === 'refused' || !isRetriedReply(rule, method, reply, exchange) || isFinal()) return reply
       if (isSource(reply.body)) reply.body.cancel()
     } catch (error) {

@@ -7,8 +7,16 @@ import type { Destination } from '../../upstream/destination.ts'
 import { copyBody } from './buffered-body.ts'
 import { requestTo } from './forward.ts'
 
-/** Sends copies of a request to other destinations. Returns the body to forward, with unchanged content. */
-export type Mirror = (exchange: Exchange, body: Body) => Body
+/** Copies requests to other destinations. */
+export type Mirror = (exchange: Exchange, body: Body) => Copies
+
+/** Copies of one request, as it was at their creation. */
+export type Copies = {
+  /** The body to forward, with unchanged content. */
+  readonly body: Body
+  /** Sends the copies once the body has been read. Called for requests that were permitted to go upstream. */
+  release(): void
+}
 
 /** A receiver of copies. */
 export type MirrorTarget = {
@@ -66,19 +74,43 @@ export function createMirror({ targets, random, send, withheld = [], auths = [] 
   }
 
   return (exchange, body) => {
-    if (exchange.upgrade !== undefined) return body
-    const chosen = receivers.filter(
-      ({ active, share }) => active < maxActive && (share >= 1 || random() < share),
-    )
-    if (chosen.length === 0) return body
-    if (isSource(body)) {
-      return copyBody(body, maxBodyBytes, (copy) => {
-        for (const receiver of chosen) sendCopy(receiver, exchange, copy)
-      })
-    }
-    if (body === undefined || body.byteLength <= maxBodyBytes)
-      for (const receiver of chosen) sendCopy(receiver, exchange, body)
-    return body
+    const chosen =
+      exchange.upgrade === undefined
+        ? receivers.filter(({ active, share }) => active < maxActive && (share >= 1 || random() < share))
+        : []
+    if (chosen.length === 0) return { body, release() {} }
+    const gate = createGate((copy) => {
+      for (const receiver of chosen) sendCopy(receiver, exchange, copy)
+    })
+    if (isSource(body)) return { body: copyBody(body, maxBodyBytes, gate.complete), release: gate.release }
+    if (body === undefined || body.byteLength <= maxBodyBytes) gate.complete(body)
+    return { body, release: gate.release }
+  }
+}
+
+/** A gate for one copy: sends it once it is complete and released, in either order. */
+type Gate = { complete(copy: Uint8Array | undefined): void; release(): void }
+
+function createGate(send: (copy: Uint8Array | undefined) => void): Gate {
+  let state: { kind: 'closed' | 'released' | 'sent' } | { kind: 'complete'; copy: Uint8Array | undefined } = {
+    kind: 'closed',
+  }
+  return {
+    complete(copy) {
+      if (state.kind === 'closed') state = { kind: 'complete', copy }
+      else if (state.kind === 'released') {
+        state = { kind: 'sent' }
+        send(copy)
+      }
+    },
+    release() {
+      if (state.kind === 'closed') state = { kind: 'released' }
+      else if (state.kind === 'complete') {
+        const { copy } = state
+        state = { kind: 'sent' }
+        send(copy)
+      }
+    },
   }
 }
 

@@ -108,7 +108,7 @@ export function compileCopies(
   const copy: McpCheck = {
     name: 'copies of messages',
     onRequest(exchange, { text }) {
-      mirror(exchange, Buffer.from(text))
+      mirror(exchange, Buffer.from(text)).release()
       return undefined
     },
   }
@@ -138,7 +138,11 @@ export function withEndpointPolicies(
   if (mirror === undefined) return edited
   return (exchange) => {
     // Streams and ends of sessions have no message.
-    if (exchange.facts.request.method === 'POST') exchange.body = mirror(exchange, exchange.body)
+    if (exchange.facts.request.method === 'POST') {
+      const copies = mirror(exchange, exchange.body)
+      exchange.body = copies.body
+      copies.release()
+    }
     return edited(exchange)
   }
 }
