@@ -70,7 +70,16 @@ export function compileListenerTls({ tls, path }: TlsPlan, context: TlsContext):
         groups: keyExchangeGroups?.map((group) => group.replace('_', '')),
         ticketSecret: context.processKey,
       }
-      if (tls.mode === 'dynamicCa') return createDynamicTls(options, { now: context.clock.now, randomBytes })
+      if (tls.mode === 'dynamicCa')
+        return createDynamicTls(options, {
+          now: context.clock.now,
+          randomBytes,
+          onExpired: () =>
+            context.log.error(
+              { path: formatPath([...path, 'tls', 'cert']) },
+              'handshakes refused: authority of dynamicCa expired',
+            ),
+        })
       const identity = createTlsIdentity(options)
       return { demands: identity.demands, identityFor: () => identity }
     } catch (error) {

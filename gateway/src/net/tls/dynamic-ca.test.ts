@@ -70,19 +70,39 @@ describe('dynamic certificates', () => {
   })
 
   it('are bounded in number', () => {
-    const tls = createDynamicTls(authority, clockFrom(Date.now()).tools)
+    const { state, tools } = clockFrom(Date.now())
+    const tls = createDynamicTls(authority, tools)
     const first = tls.identityFor('0.test')
-    for (let index = 1; index <= 256; index += 1) tls.identityFor(`${index}.test`)
+    for (let index = 1; index <= 256; index += 1) {
+      state.at += 50
+      tls.identityFor(`${index}.test`)
+    }
     expect(tls.identityFor('0.test')).not.toBe(first)
   })
 
-  it('are neither issued nor presented after the end of the authority', () => {
+  it('are issued at a limited rate, which concerns no name with a certificate', () => {
     const { state, tools } = clockFrom(Date.now())
     const tls = createDynamicTls(authority, tools)
+    const known = tls.identityFor('0.test')
+    for (let index = 1; index < 256; index += 1) expect(tls.identityFor(`${index}.test`)).toBeDefined()
+    expect(tls.identityFor('new.test')).toBeUndefined()
+    expect(tls.identityFor('0.test')).toBe(known)
+    state.at += 50
+    expect(tls.identityFor('new.test')).toBeDefined()
+    expect(tls.identityFor('newer.test')).toBeUndefined()
+    state.at -= 10_000
+    expect(tls.identityFor('newer.test')).toBeUndefined()
+  })
+
+  it('are neither issued nor presented after the end of the authority, which is reported once', () => {
+    const { state, tools } = clockFrom(Date.now())
+    let reports = 0
+    const tls = createDynamicTls(authority, { ...tools, onExpired: () => (reports += 1) })
     state.at = new X509Certificate(authority.cert).validToDate.getTime() - 1_000
     expect(tls.identityFor('a.test')).toBeDefined()
     state.at += 1_000
     expect([tls.identityFor('a.test'), tls.identityFor('b.test')]).toEqual([undefined, undefined])
+    expect(reports).toBe(1)
   })
 
   it('are not issued without a server name', () => {

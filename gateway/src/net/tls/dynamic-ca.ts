@@ -19,6 +19,8 @@ export type DynamicCaOptions = {
   /** Milliseconds since the Unix epoch. */
   now(): number
   readonly randomBytes: RandomBytes
+  /** Called once, at the first handshake after the end of the authority. */
+  onExpired?(): void
 }
 
 /** Server names with a certificate; the least recently used one is removed. */
@@ -27,17 +29,27 @@ const validityMs = 86_400_000
 /** Clocks of clients differ. */
 const backdatedMs = 3_600_000
 
-type Issued = { readonly identity: TlsIdentity; readonly renewAt: number }
+/**
+ * Certificates of new names: at once, and per second afterwards. Issuance costs about a millisecond of CPU, and
+ * clients choose the names.
+ */
+const burst = maxNames
+const issuesPerSecond = 20
+
+type Issued = { readonly identity: TlsIdentity; readonly renewAt: number; readonly expiresAt: number }
 
 /**
  * Creates TLS with a certificate for each server name, issued by the authority `cert` on its first
- * connection. Clients without a server name are refused, and all clients after the end of the authority.
+ * connection. Clients without a server name are refused, new names beyond the rate of issuance, and all clients
+ * after the end of the authority.
  * Throws an error whose message starts with the invalid part, as `createTlsIdentity`.
  */
 export function createDynamicTls(options: TlsIdentityOptions, tools: DynamicCaOptions): ListenerTls {
   const { demands } = createTlsIdentity(options)
   const { issuer, endsAt } = readAuthority(options)
   const issued = createLru<string, Issued>(maxNames)
+  const mayIssue = createBucket(tools.now)
+  let hasExpired = false
 
   function issue(name: string): Issued {
     const now = tools.now()
@@ -60,7 +72,7 @@ export function createDynamicTls(options: TlsIdentityOptions, tools: DynamicCaOp
       key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
       ticketScope: `${name} ${options.key}`,
     })
-    return { identity, renewAt: now + (expiresAt - now) / 2 }
+    return { identity, renewAt: now + (expiresAt - now) / 2, expiresAt }
   }
 
   return {
@@ -69,13 +81,32 @@ export function createDynamicTls(options: TlsIdentityOptions, tools: DynamicCaOp
       if (serverName === undefined) return undefined
       const now = tools.now()
       // No client accepts the certificates of an authority that has expired.
-      if (now >= endsAt) return undefined
+      if (now >= endsAt) {
+        if (!hasExpired) tools.onExpired?.()
+        hasExpired = true
+        return undefined
+      }
       const known = issued.get(serverName)
       if (known !== undefined && now < known.renewAt) return known.identity
+      if (!mayIssue()) return known !== undefined && now < known.expiresAt ? known.identity : undefined
       const next = issue(serverName)
       issued.set(serverName, next)
       return next.identity
     },
+  }
+}
+
+/** Creates the rate limit of issuance. A clock that is set back refills nothing. */
+function createBucket(now: () => number): () => boolean {
+  let left = burst
+  let filledAt = now()
+  return () => {
+    const at = now()
+    left = Math.min(burst, left + (Math.max(0, at - filledAt) * issuesPerSecond) / 1000)
+    filledAt = at
+    if (left < 1) return false
+    left -= 1
+    return true
   }
 }
 
