@@ -1,5 +1,6 @@
 import { encodeFields } from '../http2-client/hpack/literals.ts'
 import type { HeaderField } from '../http2-client/hpack/static-table.ts'
+import { isMetadataName } from './metadata-name.ts'
 import { failed, type GrpcStatus, statusCodes } from './status.ts'
 
 /** Metadata of a call as field lines. */
@@ -41,28 +42,13 @@ export function createRequestHead(path: string, authority: string, isSecure: boo
       const block = deadlineMs === undefined ? common : withTimeout(deadlineMs)
       if (metadata.length === 0) return block
       for (const [name, value] of metadata) {
-        if (!isName(name) || !isValue(value))
+        if (!isMetadataName(name) || !isValue(value))
           return failed(statusCodes.internal, 'a field of the metadata is not valid')
       }
       return Buffer.concat([block, encodeFields(metadata)])
     },
   }
 }
-
-/** Names of the connection and of the protocol are not metadata. */
-function isName(name: string): boolean {
-  return /^[0-9a-z_.-]+$/.test(name) && !name.startsWith('grpc-') && !reserved.has(name)
-}
-
-const reserved: ReadonlySet<string> = new Set([
-  'te',
-  'content-type',
-  'content-length',
-  'host',
-  'connection',
-  'transfer-encoding',
-  'user-agent',
-])
 
 function isValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)

@@ -1,5 +1,6 @@
 import { checkCel } from '../../cel/checked.ts'
 import { parseDuration } from '../../lib/duration.ts'
+import { isMetadataName } from '../../net/grpc/metadata-name.ts'
 import {
   boolean,
   cel,
@@ -164,6 +165,15 @@ export function checkExtProc(config: ExtProcConfig, variables: ExtProcVariables,
     const timeoutMs = parseDuration(messageTimeout) ?? 0
     if (timeoutMs === 0) report(['messageTimeout'], 'must be greater than 0')
     if (timeoutMs > longestTimeoutMs) report(['messageTimeout'], 'must be at most 10m')
+  }
+  for (const name of Object.keys(config.metadataContext?.[initialMetadataNamespace] ?? {})) {
+    const field = name.toLowerCase()
+    // Values of names with this suffix are bytes.
+    if (!isMetadataName(field) || field.endsWith('-bin'))
+      report(
+        ['metadataContext', initialMetadataNamespace, name],
+        'must be a name for text metadata of gRPC: letters, digits, "_", "." and "-", without the prefix grpc-, the suffix -bin and fields of the connection',
+      )
   }
   for (const { source, path } of extProcExpressions(config)) {
     const isReply = path[0] === 'responseAttributes'

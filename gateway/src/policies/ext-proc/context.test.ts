@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { fixtureExchange } from '../../../test/fixtures/pipeline.ts'
-import { initialMetadataNamespace } from './config.ts'
+import { checkExtProc, initialMetadataNamespace } from './config.ts'
 import { compileContext } from './context.ts'
 
 function metadataOf(values: Record<string, string>, headers: Record<string, string> = {}) {
@@ -31,6 +31,11 @@ it.each([
   'Connection',
   'content-length',
   'transfer-encoding',
-])('a metadata name that gRPC does not permit is omitted: %s', (name) => {
-  expect(metadataOf({ [name]: '"a"', 'X-Other': '"b"' })).toEqual([['x-other', 'b']])
+])('a metadata name that gRPC does not permit is an issue: %s', (name) => {
+  const issues: unknown[] = []
+  const values = { [name]: '"a"', 'X-Other': '"b"' }
+  const config = { host: 'processor:1', metadataContext: { [initialMetadataNamespace]: values } }
+  const variables = new Set(['request'])
+  checkExtProc(config, { request: variables, reply: variables }, (path) => issues.push(path.at(-1)))
+  expect(issues).toEqual([name])
 })

@@ -89,18 +89,12 @@ function entryOf(name: string, value: JsonValue | undefined): [string, JsonValue
   return value === undefined ? [] : [[name, value]]
 }
 
-/** Fields of the protocol and of the connection, which the client of gRPC refuses. */
-const reserved =
-  /^(?::|grpc-|(?:content-type|content-length|te|user-agent|host|connection|transfer-encoding)$)|-bin$/
-
-/** Names and values that gRPC permits; the library throws for others. */
-const metadataName = /^[0-9a-z_.-]+$/
+/** Text that gRPC permits as a value. */
 const metadataValue = /^[\x20-\x7e]*$/
 
 /** The field of a value; none if gRPC does not permit it. */
 function metadataField([name, value]: [string, JsonValue]): (readonly [string, string])[] {
-  const field = name.toLowerCase()
   if (typeof value === 'object') return []
   const text = String(value)
-  return metadataName.test(field) && !reserved.test(field) && metadataValue.test(text) ? [[field, text]] : []
+  return metadataValue.test(text) ? [[name.toLowerCase(), text]] : []
 }
