@@ -45,6 +45,7 @@ export function accessFields(
     stream: llm?.streaming,
     servedBy: truncate(llm?.configuredModel),
     provider: truncate(llm?.provider),
+    attempts: log.attempts,
     inputTokens: usage?.inputTokens,
     outputTokens: usage?.outputTokens,
     totalTokens: usage?.totalTokens,

@@ -245,6 +245,8 @@ export type LogState = {
   errorCode: string | undefined
   /** Cause of a failure. */
   failure: unknown
+  /** Requests to LLM providers, if there was more than one; written by `backends/llm`. */
+  attempts?: number | undefined
 }
 
 /** Outcome of an authorization service for one scope. */

@@ -352,7 +352,7 @@ describe('groups of an ai backend', () => {
   })
 })
 
-it('retains a cooldown per place of the backend', () => {
+it('retains an eviction per place of the backend', () => {
   const context = {
     ...fixtureContext(),
     metrics: {
@@ -368,7 +368,7 @@ it('retains a cooldown per place of the backend', () => {
   for (const place of ['route a', 'route b']) {
     compileLlmBackend(openAi, { ...context, retained }, { place, maxBufferSize: 1 })
   }
-  expect(new Set(names.filter((name) => name.includes('cooldown'))).size).toBe(2)
+  expect(new Set(names.filter((name) => name.includes('eviction'))).size).toBe(2)
 })
 
 describe('the schema of an ai backend', () => {

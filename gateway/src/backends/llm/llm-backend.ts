@@ -10,11 +10,11 @@ import type { LlmBackendConfig, LlmPolicyConfig, LlmProviderEntry } from './conf
 import { createLlm, type Llm, type LlmLimits } from './llm.ts'
 import { baseUrlOf } from './models/base-url.ts'
 import { candidateOf, type Rename } from './models/candidate.ts'
-import { availableFirst, shuffleWithinPriority } from './models/candidate-order.ts'
-import { retainCooldown } from './models/cooldown.ts'
+import { compileEviction } from './models/eviction/eviction.ts'
 import type { Models } from './models/models.ts'
 import { compileNamePattern } from './models/name-pattern.ts'
 import { compileProviderAuth } from './models/provider-auth.ts'
+import { shuffleWithinPriority } from './models/routing/priority-order.ts'
 import { addressOf, compileBody, type Target } from './models/target.ts'
 import type { ProviderKind, ProviderSettings } from './providers/provider.ts'
 import { findProviderKind } from './providers/providers.ts'
@@ -22,7 +22,7 @@ import { endpointsBySuffix } from './request/endpoints.ts'
 
 /** Settings of an `ai` backend from its place of use. */
 export type LlmBackendOptions = LlmLimits & {
-  /** Identifies the place of configuration; cooldowns of providers are retained under it. */
+  /** Identifies the place of configuration; evictions of providers are retained under it. */
   place: string
   /** `policies.ai` of the backend and the route, most specific first. */
   policies?: readonly (LlmPolicyConfig | undefined)[]
@@ -178,8 +178,12 @@ function compileEntry(
     authorization: undefined,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(configuredModel, provider.name),
-    cooldown: retainCooldown(
-      `${place}/llm/cooldown/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
+    eviction: compileEviction(
+      {
+        name: `${place}/llm/eviction/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
+        place: `${place}/${configuredModel}`,
+        health: undefined,
+      },
       context,
     ),
   }
@@ -194,11 +198,11 @@ function compileAliases(aliases: Readonly<Record<string, string>>): Rename {
   return (model) => exact.get(model) ?? patterns.find(({ pattern }) => pattern.matches(model))?.model ?? model
 }
 
-/** Orders providers by priority, at random within one priority, and in cooldown last. */
+/** Orders providers by priority, at random within one priority. */
 function compileRankedModels(
   ranked: readonly RankedTarget[],
   aliases: readonly string[],
-  { random, clock }: CompileContext,
+  { random }: CompileContext,
 ): Models {
   const models = ranked.map(({ target }) => target.upstreamModel)
   const acceptsAny = models.includes(undefined)
@@ -211,7 +215,7 @@ function compileRankedModels(
       const candidates = shuffleWithinPriority(ranked, random).map(({ target, rename }) =>
         candidateOf(target, requested, facts, rename),
       )
-      return { kind: 'candidates', candidates: availableFirst(candidates, clock.monotonic()) }
+      return { kind: 'candidates', candidates }
     },
   }
 }

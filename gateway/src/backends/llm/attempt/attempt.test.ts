@@ -51,6 +51,9 @@ function gatewayWith(hosts: Record<string, (request: OutgoingRequest) => Reply |
   }
 }
 
+const role = 'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n'
+const rest = ['data: {"choices":[{"delta":{"content":"hi"}}]}\n\n', 'data: [DONE]\n\n']
+
 const works = () => jsonReply(completion('hi'))
 const fails = (code: 'upstream_connect' | 'upstream_timeout' | 'upstream_reset') => () => {
   throw new GatewayError(code, 'no')
@@ -115,7 +118,7 @@ describe('failover', () => {
     expect(gateway.asked()).toBe('a b b a')
   })
 
-  it('continues after a missing credential, which may be that of one user, without a cooldown', async () => {
+  it('continues after a missing credential, which may be that of one user, without an eviction', async () => {
     let missing = true
     const gateway = gatewayWith({
       a: () => {
@@ -131,7 +134,7 @@ describe('failover', () => {
     expect(gateway.metered.filter((line) => line.startsWith('error a openai'))).toEqual([])
   })
 
-  it('applies retry-after as the cooldown', async () => {
+  it('applies retry-after as the duration of the eviction', async () => {
     let busy = true
     const gateway = gatewayWith({
       a: () => (busy ? jsonReply({}, 429, { 'retry-after': '20' }) : works()),
@@ -146,7 +149,7 @@ describe('failover', () => {
     expect(gateway.asked()).toBe('a b b a')
   })
 
-  it('tries targets in cooldown if no other is available', async () => {
+  it('tries evicted targets if no other is available', async () => {
     const gateway = gatewayWith({
       a: fails('upstream_connect'),
       b: fails('upstream_connect'),
@@ -181,14 +184,85 @@ describe('failover', () => {
     expect(exchange.facts.usage).toMatchObject({ estimated: true, outputTokens: 4096 })
   })
 
-  it('does not fail over after the start of a stream', async () => {
+  it('does not fail over after the first content of a stream', async () => {
+    const content = 'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n'
     const gateway = gatewayWith({
-      a: () => streamReply(['data: {"choices":[]}\n\n'], new GatewayError('upstream_reset', 'cut')),
+      a: () => streamReply([content], new GatewayError('upstream_reset', 'cut')),
     })
     const { status, text } = await call(gateway, { body: { ...body, stream: true } })
     expect(status).toBe(200)
     expect(text).toContain('"code":"upstream_reset"')
     expect(gateway.asked()).toBe('a')
+  })
+
+  it.each<[string, () => Reply]>([
+    ['cut', () => streamReply([role], new GatewayError('upstream_reset', 'cut'))],
+    ['ended', () => streamReply([role])],
+    ['an error event', () => streamReply([role, 'data: {"error":{"message":"busy"}}\n\n'])],
+  ])('replaces a stream that is %s before its first content', async (_, failing) => {
+    const gateway = gatewayWith({ a: failing, b: () => streamReply([role, ...rest]) })
+    const { status, text, exchange } = await call(gateway, { body: { ...body, stream: true } })
+    expect([status, text]).toEqual([200, [role, ...rest].join('')])
+    expect(gateway.asked()).toBe('a b')
+    expect(exchange.facts.llm).toMatchObject({ configuredModel: 'b' })
+    // The next stream is of another target: a stream without content counts as a failure.
+    await call(gateway, { body: { ...body, stream: true } })
+    expect(gateway.asked()).toBe('a b b')
+  })
+
+  it('charges usage that a replaced stream has reported', async () => {
+    const messages: LlmConfig = {
+      ...config,
+      models: ['a', 'b', 'c'].map((name) => ({
+        name,
+        provider: 'anthropic',
+        params: { baseUrl: `http://${name}` },
+      })),
+    }
+    const start = (tokens: number) =>
+      `event: message_start\ndata: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":${tokens},"output_tokens":0}}}\n\n`
+    const overloaded = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error"}}\n\n'
+    const end = [
+      'event: content_block_delta\ndata: {"type":"content_block_delta","delta":{"text":"hi"}}\n\n',
+      'event: message_delta\ndata: {"type":"message_delta","usage":{"output_tokens":2}}\n\n',
+      'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    ]
+    const replies = [streamReply([start(7), overloaded]), streamReply([start(9), ...end])]
+    const gateway = fixtureGateway(messages, () => replies.shift() ?? expect.unreachable())
+    const sent = { ...body, max_tokens: 10, stream: true }
+    const { text, exchange } = await call(gateway, { path: '/v1/messages', body: sent })
+    expect(text).toBe([start(9), ...end].join(''))
+    expect(exchange.facts.usage).toMatchObject({ inputTokens: 16, outputTokens: 2 })
+  })
+
+  it('tries a target without a success since its eviction by one request at a time', async () => {
+    const answers: ((reply: Reply) => void)[] = []
+    let state: 'fails' | 'waits' | 'works' = 'fails'
+    const gateway = gatewayWith({
+      a: () => {
+        if (state === 'fails') return jsonReply({}, 500)
+        return state === 'works' ? works() : new Promise((resolve) => answers.push(resolve))
+      },
+      b: works,
+    })
+    await call(gateway, { body })
+    gateway.context.clock.advance(3_001)
+    state = 'waits'
+    const trial = call(gateway, { body })
+    await call(gateway, { body })
+    expect(gateway.asked()).toBe('a b a b')
+    await new Promise(setImmediate)
+    answers[0]?.(jsonReply({}, 500))
+    await trial
+    // The second eviction lasts twice as long.
+    gateway.context.clock.advance(5_900)
+    await call(gateway, { body })
+    expect(gateway.asked()).toBe('a b a b b b')
+    gateway.context.clock.advance(101)
+    state = 'works'
+    await call(gateway, { body })
+    await call(gateway, { body })
+    expect(gateway.asked()).toBe('a b a b b b a a')
   })
 
   it('skips a target without support for the request', async () => {

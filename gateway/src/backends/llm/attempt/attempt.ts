@@ -1,94 +1,112 @@
-import type { Clock } from '../../../lib/clock.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
-import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import { type Refusal, refuse } from '../../../pipeline/errors.ts'
+import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import {
-  type AttemptRecord,
-  recordAttempt,
-  recordFailure,
-  recordHead,
-} from '../../../pipeline/recording/recording.ts'
+import { type AttemptRecord, recordFailure, recordHead } from '../../../pipeline/recording/recording.ts'
 import { sendTraced } from '../../../pipeline/tracing/trace.ts'
 import { callerOf } from '../../../upstream/credentials/caller.ts'
-import { retryAfterMs } from '../../../upstream/retry-after.ts'
 import type { Candidate } from '../models/candidate.ts'
+import { isFailure } from '../models/eviction/eviction.ts'
 import type { Target } from '../models/target.ts'
 import { readFailedAttempt } from '../reply/error-reply.ts'
+import { awaitContent } from '../reply/held-stream.ts'
 import { convertReply } from '../reply/reply.ts'
 import type { ReplyOptions } from '../reply/reply-body.ts'
 import { type Attempt, type Call, createAttempt, releaseRequest } from '../request/call.ts'
+import { recordSkip, startRecord } from './attempt-record.ts'
 import { clientCredential, clientHeaders, prepareRequest, type TimeLimits } from './provider-request.ts'
 
 export type AttemptOptions = ReplyOptions & { timeLimits: TimeLimits }
 
+/** Result of one candidate: the reply for the client, or the reason for the next candidate. */
+export type Outcome =
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  /** The target does not support the request. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'failed'; readonly failure: GatewayError }
+
 /**
- * Serves a call with its candidates, in order, until one succeeds. A failed connection, a time limit, an
- * invalid response, 5xx and 429 lead to the next candidate. Once the response to the client has started,
- * there is no failover. The outcome of the last candidate is final.
+ * Sends a call to one candidate. The outcome of the last one is a reply or an error. Throws errors that
+ * another candidate cannot avoid.
  */
-export async function serveCall(exchange: Exchange, call: Call, options: AttemptOptions): Promise<Reply> {
-  const { context, timeLimits } = options
-  const last = call.candidates.length - 1
-  let refusal: Refusal | undefined
-  let failure: GatewayError | undefined
-  for (const [index, candidate] of call.candidates.entries()) {
-    const preparing = prepareRequest(exchange, call, candidate, { timeLimits, workQueue: context.workQueue })
-    const prepared = preparing instanceof Promise ? await preparing : preparing
-    const record = startRecord(exchange, candidate, context.clock)
-    if (prepared.kind === 'refused') {
-      refusal ??= prepared.refusal
-      if (record) recordSkip(record, prepared.refusal.code, context.clock)
-      continue
-    }
-    if (index === last) releaseRequest(call)
-    const attempt = createAttempt(exchange, call, candidate, prepared)
-    try {
-      const reply = await sendAttempt(attempt, prepared.request)
-      if (record) recordHead(record, reply, context.clock)
-      recordStatus(exchange, candidate.target, reply, context)
-      if (index === last || !isFailure(reply.status)) {
-        const converted = await convertReply(attempt, reply, options)
-        candidate.target.editReplyHeaders?.(converted.headers)
-        return converted
-      }
-      readFailedAttempt(attempt, reply)
-      if (record) recordFailure(record, `status_${reply.status}`, context.clock)
-      failure = new GatewayError('upstream_invalid', `upstream answered with status ${reply.status}`)
-    } catch (error) {
-      if (record) recordFailure(record, codeOf(error), context.clock)
-      if (!isUpstreamFailure(error)) throw error
-      failure = error
-      // A credential may be missing for one user only: the target continues to serve the others.
-      if (error.code === 'credential_unavailable') continue
-      candidate.target.meter.upstreamError(error.code)
-      startCooldown(candidate.target, defaultCooldownMs, context)
-    }
+export async function attemptCandidate(
+  exchange: Exchange,
+  call: Call,
+  candidate: Candidate,
+  options: AttemptOptions & { isLast: boolean },
+): Promise<Outcome> {
+  const { context, timeLimits, isLast } = options
+  const { eviction } = candidate.target
+  const preparing = prepareRequest(exchange, call, candidate, { timeLimits, workQueue: context.workQueue })
+  const prepared = preparing instanceof Promise ? await preparing : preparing
+  const record = startRecord(exchange, candidate, context.clock)
+  if (prepared.kind === 'refused') {
+    eviction.undecided()
+    if (record) recordSkip(record, prepared.refusal.code, context.clock)
+    return prepared
   }
-  if (failure) throw failure
-  if (refusal) return refuse(exchange, refusal)
-  throw new GatewayError('internal', 'the call has no candidates')
+  if (isLast) releaseRequest(call)
+  const attempt = createAttempt(exchange, call, candidate, prepared)
+  try {
+    const reply = await sendAttempt(attempt, prepared.request)
+    if (record) recordHead(record, reply, context.clock)
+    return await receive(attempt, reply, { ...options, record })
+  } catch (error) {
+    if (record) recordFailure(record, codeOf(error), context.clock)
+    const failure = countFailure(exchange, candidate.target, error)
+    if (failure) return { kind: 'failed', failure }
+    throw error
+  }
 }
 
-function startRecord(
-  { recording }: Exchange,
-  { target, model }: Candidate,
-  clock: Clock,
-): AttemptRecord | undefined {
-  if (recording === undefined) return undefined
-  const fields = {
-    target: target.configuredModel,
-    provider: target.provider.name,
-    model,
-    session: undefined,
+type ReceiveOptions = ReplyOptions & { isLast: boolean; record: AttemptRecord | undefined }
+
+async function receive(attempt: Attempt, reply: Reply, options: ReceiveOptions): Promise<Outcome> {
+  const { isLast, record, context } = options
+  const { target } = attempt.candidate
+  const isSuccess = reply.status >= 200 && reply.status <= 299
+  // A success is counted after its conversion, which may fail.
+  const hasFailed = !isSuccess && countResponse(attempt, reply)
+  if (isLast || !(hasFailed || isFailure(reply.status))) {
+    const awaited = isLast ? reply : awaitContent(attempt, reply)
+    const converted = await convertReply(
+      attempt,
+      awaited instanceof Promise ? await awaited : awaited,
+      options,
+    )
+    if (isSuccess) countResponse(attempt, reply)
+    target.editReplyHeaders?.(converted.headers)
+    return { kind: 'reply', reply: converted }
   }
-  return recordAttempt(recording, fields, clock)
+  readFailedAttempt(attempt, reply)
+  if (record) recordFailure(record, `status_${reply.status}`, context.clock)
+  const failure = new GatewayError('upstream_invalid', `upstream answered with status ${reply.status}`)
+  return { kind: 'failed', failure }
 }
 
-function recordSkip(record: AttemptRecord, code: string, clock: Clock): void {
-  record.sent = false
-  recordFailure(record, code, clock)
+/** Counts a response for the eviction of its target. Returns whether it is a failure. */
+function countResponse({ exchange, candidate: { target } }: Attempt, reply: Reply): boolean {
+  const hasFailed = target.eviction.responded(reply, exchange.facts)
+  if (hasFailed) target.meter.upstreamError(`status_${reply.status}`)
+  return hasFailed
+}
+
+/** Counts an error of a target. Returns the error if another candidate may avoid it. */
+function countFailure(
+  { cancellation }: Exchange,
+  { eviction, meter }: Target,
+  error: unknown,
+): GatewayError | undefined {
+  const isUpstream = error instanceof GatewayError && error.code.startsWith('upstream_')
+  // A disconnect of the client ends the request to the target, too.
+  if (isUpstream && !cancellation.cancelled) {
+    meter.upstreamError(error.code)
+    eviction.failed()
+    return error
+  }
+  eviction.undecided()
+  // A credential may be missing for one user only: the target continues to serve the others.
+  return error instanceof GatewayError && error.code === 'credential_unavailable' ? error : undefined
 }
 
 function codeOf(error: unknown): string {
@@ -106,6 +124,7 @@ function sendAttempt(attempt: Attempt, request: OutgoingRequest): Promise<Reply>
     facts.llm.responseModel = undefined
   }
   call.attempt = attempt
+  if (attempt.previous) exchange.log.attempts = (exchange.log.attempts ?? 1) + 1
   if (target.authorize) {
     const authorizing = target.authorize.apply(request, callerOf(exchange))
     return authorizing ? authorizing.then(() => send(attempt, request)) : send(attempt, request)
@@ -130,42 +149,4 @@ function credentialFor(exchange: Exchange, { credential, forwardsCredential }: T
   if (credential !== undefined) return credential
   const accepted = forwardsCredential ? exchange.auth.credential : undefined
   return accepted ?? clientCredential(clientHeaders(exchange))
-}
-
-function isFailure(status: number): boolean {
-  return status >= 500 || status === 429
-}
-
-/** Another candidate may have other credentials. */
-function isUpstreamFailure(error: unknown): error is GatewayError {
-  if (!(error instanceof GatewayError)) return false
-  return error.code.startsWith('upstream_') || error.code === 'credential_unavailable'
-}
-
-const defaultCooldownMs = 3_000
-const maxCooldownMs = 300_000
-
-function recordStatus({ facts }: Exchange, target: Target, reply: Reply, context: CompileContext): void {
-  const { status, headers } = reply
-  if (target.health) {
-    const failed = target.health.responded(reply, facts)
-    if (failed) target.meter.upstreamError(`status_${status}`)
-    target.cooldown.until = failed ? target.health.ejectedUntil() : 0
-    return
-  }
-  if (!isFailure(status)) {
-    target.cooldown.until = 0
-    return
-  }
-  target.meter.upstreamError(`status_${status}`)
-  startCooldown(target, retryAfterMs(headers, context.clock.now()) ?? defaultCooldownMs, context)
-}
-
-function startCooldown({ cooldown, health }: Target, durationMs: number, { clock }: CompileContext): void {
-  if (health) {
-    health.failed()
-    cooldown.until = health.ejectedUntil()
-    return
-  }
-  cooldown.until = clock.monotonic() + Math.min(durationMs, maxCooldownMs)
 }

@@ -163,7 +163,7 @@ const routing = exactlyOne(
             { doc: 'One target.' },
           ),
           {
-            doc: 'Targets by priority. A failed connection, a timeout, 5xx and 429 lead to the next target.',
+            doc: 'Targets by priority. A failed connection, a timeout, 5xx, 429, and a stream that fails before its first content lead to the next target.',
           },
           { min: 1 },
         ),

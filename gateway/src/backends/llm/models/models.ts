@@ -10,8 +10,8 @@ import { chooseWeighted } from '../../../upstream/weighted-choice.ts'
 import type { LlmConfig, ModelConfig, RoutingConfig } from '../config/config.ts'
 import { routingRoots } from '../config/model-settings.ts'
 import { type Candidate, candidateOf } from './candidate.ts'
-import { availableFirst, shuffleWithinPriority } from './candidate-order.ts'
 import { compileNamePattern, type NamePattern } from './name-pattern.ts'
+import { shuffleWithinPriority } from './routing/priority-order.ts'
 import { compileTarget, type Target } from './target.ts'
 
 /** The candidates of a request, best first, or a refusal. */
@@ -158,7 +158,7 @@ function compileWeighted(targets: WeightedTargets, lookup: Lookup, { random }: C
 
 type Prioritised = readonly { model: string; priority: number }[]
 
-function compileFailover(targets: Prioritised, lookup: Lookup, { random, clock }: CompileContext): Virtual {
+function compileFailover(targets: Prioritised, lookup: Lookup, { random }: CompileContext): Virtual {
   const ordered = [...targets].sort((one, other) => one.priority - other.priority)
   return (facts) => {
     const candidates: Candidate[] = []
@@ -166,9 +166,7 @@ function compileFailover(targets: Prioritised, lookup: Lookup, { random, clock }
       const target = lookup(model, facts.request.headers, 'virtual')
       if (target) candidates.push(candidateOf(target, model, facts))
     }
-    return candidates.length > 0
-      ? { kind: 'candidates', candidates: availableFirst(candidates, clock.monotonic()) }
-      : targetNotFound
+    return candidates.length > 0 ? { kind: 'candidates', candidates } : targetNotFound
   }
 }
 

@@ -5,7 +5,7 @@ import type { LlmMeter } from '../../../telemetry/metrics/llm.ts'
 import { compileConnection } from '../../../upstream/connection.ts'
 import type { BackendAuthConfig } from '../../../upstream/credentials/config.ts'
 import { compileHeaderModifier } from '../../../upstream/header-modifier.ts'
-import { compileHealth, type Health } from '../../../upstream/health.ts'
+import { compileHealth } from '../../../upstream/health.ts'
 import type { LlmConfig, LlmParams, ModelConfig, ProviderConfig } from '../config/config.ts'
 import { type ModelSettings, routingRoots } from '../config/model-settings.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -13,7 +13,7 @@ import { splitFields } from '../rewrite/field-pointers.ts'
 import { compileRewrite, type Rewrite } from '../rewrite/rewrite.ts'
 import { baseUrlOf } from './base-url.ts'
 import { chosenProvider, compileProvider } from './chosen-provider.ts'
-import { type Cooldown, retainCooldown } from './cooldown.ts'
+import { compileEviction, type Eviction } from './eviction/eviction.ts'
 import { compileProviderAuth, type ProviderAuth } from './provider-auth.ts'
 import { settingsOf, sharedProvider, tlsOf } from './settings.ts'
 import { compileModelTransformation, type Transform } from './transformation.ts'
@@ -51,9 +51,7 @@ export type Target = ProviderAuth & {
   readonly rewrite: Rewrite | undefined
   readonly send: Send
   readonly meter: LlmMeter
-  readonly cooldown: Cooldown
-  /** Configured eviction, which determines the cooldown. */
-  readonly health?: Health | undefined
+  readonly eviction: Eviction
   /** `guardrails` of the model as configured; policies find the compiled ones by identity. */
   readonly guardrails: object | undefined
   /** `authorization` of the model, likewise. */
@@ -75,6 +73,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
   const tls = tlsOf(settings)
   const baseUrl = params.baseUrl ?? baseUrlOf(params, provider, tls !== undefined)
   const { origin, basePath } = addressOf(provider, baseUrl)
+  const identity = model.id ?? model.name
   const upstreamModel = params.model ?? (typeof choice === 'object' ? choice.custom.model : undefined)
   return {
     configuredModel: model.name,
@@ -98,9 +97,12 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     authorization: model.authorization,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(model.name, provider.name),
-    health: health && compileHealth(health, `llm/${model.id ?? model.name}`, context),
-    cooldown: retainCooldown(
-      `llm/cooldown/${model.id ?? model.name}/${origin}${basePath}/${params.model ?? ''}`,
+    eviction: compileEviction(
+      {
+        name: `llm/eviction/${identity}/${origin}${basePath}/${params.model ?? ''}`,
+        place: `llm/${identity}`,
+        health: health && compileHealth(health, `llm/${identity}`, context),
+      },
       context,
     ),
   }

@@ -1,0 +1,62 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { startGateway } from '../support/gateway.ts'
+import { chat, llmConfig, openAiModel } from '../support/llm-config.ts'
+import { metricValue } from '../support/metrics.ts'
+import { type MockOpenAi, mockOpenAi } from '../support/mock-openai.ts'
+import { jsonAnswer } from '../support/mock-server.ts'
+
+let first: MockOpenAi
+let second: MockOpenAi
+
+beforeEach(async () => {
+  first = await mockOpenAi()
+  second = await mockOpenAi()
+  first.behaviour.content = 'from the first'
+  second.behaviour.content = 'from the second'
+})
+
+const failover = (...models: string[]) => ({
+  failover: { targets: models.map((model, priority) => ({ model, priority })) },
+})
+
+describe('failover', () => {
+  it('replaces streams without content, and remembers failures over data planes', async () => {
+    const health = { unhealthyExpression: 'response.code == 401', eviction: { duration: '60s' } }
+    const models = [
+      openAiModel('one', first.url),
+      openAiModel('checked', first.url, { health }),
+      openAiModel('two', second.url),
+    ]
+    const virtualModels = [
+      { name: 'sure', routing: failover('one', 'two') },
+      { name: 'checked-first', routing: failover('checked', 'two') },
+    ]
+    const gateway = await startGateway({
+      ...llmConfig({}, { models, virtualModels }),
+      config: { workerThreads: 2 },
+    })
+    // The stream has its role event, and is then cut.
+    first.behaviour.cutAfter = 1
+    const streamed = await chat(gateway, { model: 'sure', stream: true })
+    const text = await streamed.text()
+    expect([streamed.status, text.includes('"error"')]).toEqual([200, false])
+    expect(text.match(/"role":"assistant"/g)).toHaveLength(1)
+    expect(text).toContain('[DONE]')
+    const [line] = await gateway.logged(1)
+    expect(line).toMatchObject({ servedBy: 'two', attempts: 2, totalTokens: 30 })
+
+    first.behaviour.cutAfter = undefined
+    first.next(jsonAnswer(401, { error: { message: 'expired' } }))
+    expect((await chat(gateway, { model: 'checked-first' })).status).toBe(200)
+    const asked = first.seen.length
+    // Each request has its own connection, which the kernel assigns to a data plane.
+    for (let request = 0; request < 12; request += 1) {
+      const { status } = await chat(gateway, { model: 'checked-first' }, { headers: { connection: 'close' } })
+      expect(status).toBe(200)
+    }
+    expect(first.seen.length).toBe(asked)
+    const metrics = await gateway.metrics()
+    for (const destination of ['llm/one', 'llm/checked'])
+      expect(metricValue(metrics, 'tollgate_destination_ejections_total', { destination })).toBe(1)
+  })
+})
