@@ -12,6 +12,7 @@ function tollgate(...args: string[]) {
   const command = [join(root, 'gateway/bin/tollgate.mjs'), ...args]
   const { stdout, stderr, status } = spawnSync(process.execPath, command, {
     encoding: 'utf8',
+    maxBuffer: 8 * 1024 * 1024,
     timeout: 20_000,
   })
   return { stdout, stderr, status }
