@@ -47,6 +47,13 @@ export const storageSchema = object(
         advanced: true,
       }),
     ),
+    allowMachineIdentity: optional(
+      boolean({
+        doc: 'Whether values sent to the API may use the identity of this machine at a cloud (managed identity, workload identity, credentials of the environment). Its tokens are then sent to hosts of that cloud only.',
+        default: false,
+        advanced: true,
+      }),
+    ),
     historyRecords: optional(
       integer(
         {

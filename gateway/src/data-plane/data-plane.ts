@@ -153,6 +153,8 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   const policies = createEgressPolicies({
     adminPort: options.adminPort,
     allowsMetadata: settings.storage?.allowMetadataAddresses === true,
+    allowsMachineIdentity:
+      settings.storage?.allowMachineIdentity === true || env['ALLOW_MACHINE_IDENTITY'] === 'true',
     fileIsWritable: (settings.storage?.mode ?? 'file') === 'file',
     origin: options.origin,
   })

@@ -42,6 +42,8 @@ export type Destination = DestinationSettings & {
 export type SettingsOptions = {
   /** The configuration object that names the host: its source determines the egress policy. */
   node: object
+  /** The configuration object that contains the host and policies of it. Default: `node`. */
+  owner?: object | undefined
   /** The most specific first; the first definition of a key applies. */
   policies: readonly (BackendPolicies | undefined)[]
 }
@@ -67,7 +69,7 @@ export type Servers = {
 
 /** Compiles settings once for any number of servers. Throws if a file in the policies is unreadable. */
 export function compileServers(
-  { node, policies: levels }: SettingsOptions,
+  { node, owner, policies: levels }: SettingsOptions,
   context: CompileContext,
 ): Servers {
   const policies = mergePolicies(levels)
@@ -77,7 +79,9 @@ export function compileServers(
     connection: compileConnection(policies, context.egress.of(node), context),
     // As in the Gateway API, 0 disables the limit.
     requestTimeoutMs: parseDuration(http?.requestTimeout ?? '0s') || undefined,
-    authorize: compileAuthorize(policies.backendAuth, context),
+    authorize: compileAuthorize(policies.backendAuth, context, {
+      ...{ destination: node, owner, connection: policies },
+    }),
     editRequestHeaders: compileHeaderEdit(policies.requestHeaderModifier),
     editReplyHeaders: compileHeaderEdit(policies.responseHeaderModifier),
   }

@@ -199,12 +199,14 @@ describe.each([
     await resourceApi(again).create('llm.apiKey', { key: 'tg-with-room' })
   })
 
-  it('programs, files and metadata addresses are refused unless the file allows them', async () => {
+  it('programs, files, identities and metadata addresses are refused unless the file allows them', async () => {
+    const ofAzure = { azureResourceName: 'a', azureResourceType: 'openAI', baseUrl: 'http://127.0.0.1:1' }
     const gateway = await startGateway(stored(keyedEcho, url?.(), { allowFilePaths: true }))
     const api = resourceApi(gateway)
     const attempts = [
       ['mcp.target', { name: 't', stdio: { cmd: 'sh', args: ['-c', 'true'] } }, 'allowStdioTargets'],
       ['traffic.route', { name: 'r', backends: [{ host: '169.254.169.254:80' }] }, 'allowMetadataAddresses'],
+      ['llm.model', { name: 'm', provider: 'azure', params: ofAzure }, 'allowMachineIdentity'],
     ] as const
     for (const [kind, value, setting] of attempts) {
       const answer = await api.ask('PUT', `/${kind}`, { resources: [{ value }] })

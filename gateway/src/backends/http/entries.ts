@@ -60,6 +60,8 @@ export type Choices = {
 export type EntryOptions<B extends RouteBackend, N extends NamedBackend> = {
   /** The `backends` section. */
   named: readonly N[]
+  /** The route. */
+  owner?: object | undefined
   /** Policies of the route: defaults of its backends. */
   policies: Pick<BackendPolicies, 'backendTLS' | 'backendAuth' | 'backendTunnel'>
   /** Compiles an entry of another kind: `mcp` or `ai`, inline or from the `backends` section. */
@@ -99,6 +101,7 @@ function compileSource<B extends RouteBackend, N extends NamedBackend>(
   context: CompileContext,
   {
     named,
+    owner,
     policies: { backendTLS, backendAuth, backendTunnel },
     compileOther,
     compilePolicies,
@@ -119,7 +122,7 @@ function compileSource<B extends RouteBackend, N extends NamedBackend>(
   if (host === undefined && endpoints === undefined) return otherEntry(weight, compileOther(entry, found))
   // Other policies of the route have run already.
   const policies = [entry.policies, found?.policies, { backendTLS, backendAuth, backendTunnel }]
-  const servers = compileServers({ node: found ?? entry, policies }, context)
+  const servers = compileServers({ node: found ?? entry, owner: found ?? owner, policies }, context)
   if (found && host === undefined) {
     const affinity = entry.policies?.sessionAffinity ?? found.policies?.sessionAffinity
     return {

@@ -24,6 +24,8 @@ import { endpointsBySuffix } from './request/endpoints.ts'
 export type LlmBackendOptions = LlmLimits & {
   /** Identifies the place of configuration; evictions of providers are retained under it. */
   place: string
+  /** The named backend or the route that contains the providers. */
+  owner?: object | undefined
   /** `policies.ai` of the backend and the route, most specific first. */
   policies?: readonly (LlmPolicyConfig | undefined)[]
   /** Other backend policies of the backend and the route, most specific first. */
@@ -148,14 +150,14 @@ function compileEntry(
   entry: LlmProviderEntry,
   policies: readonly LlmPolicyConfig[],
   context: CompileContext,
-  { place, backendPolicies: backend = [] }: LlmBackendOptions,
+  { place, owner, backendPolicies: backend = [] }: LlmBackendOptions,
 ): Target {
   const { name, kind, settings, model } = providerOf(entry)
   if (!kind) throw new Error(`${place}: ai: unknown provider "${name}"`)
   const provider = kind.configure(settings)
   const configuredModel = entry.name ?? model ?? provider.name
   const merged = mergePolicies([entry.policies, ...backend])
-  const { backendAuth: auth = provider.ambientAuth, backendTLS, requestHeaderModifier } = merged
+  const { backendAuth: auth = kind.ambientAuth, backendTLS, requestHeaderModifier } = merged
   const { origin, basePath } = addressOf(provider, baseUrlOf(entry, provider, backendTLS !== undefined))
   return {
     configuredModel,
@@ -168,7 +170,10 @@ function compileEntry(
     connection: compileConnection(merged, context.egress.of(entry), context),
     ...compileProviderAuth(
       auth,
-      { at: `${place}: backendAuth.key`, node: merged.backendAuth ?? entry },
+      {
+        at: `${place}: backendAuth.key`,
+        use: { source: merged.backendAuth ?? entry, destination: entry, owner, connection: merged },
+      },
       context,
     ),
     editHeaders: requestHeaderModifier && compileHeaderModifier(requestHeaderModifier),

@@ -107,6 +107,7 @@ function httpBackend(
   const compile = () =>
     compileHttpBackend(backends, context, {
       named: sections.backends,
+      owner: route,
       policies,
       compileOther: () => {
         throw new Error('a route with an mcp or ai backend must have no other backend')
@@ -178,6 +179,7 @@ function compileLlmRoute(
   const { timeout, ai, backendTLS, backendAuth, backendTunnel } = route.policies ?? {}
   const llm = compileLlmBackend(config, context, {
     place: `route ${name}`,
+    owner: named ?? route,
     maxBufferSize,
     jsonLimits,
     prices,

@@ -31,6 +31,7 @@ export function compileClientChosenPolicy(base: EgressPolicy, options: ClientCho
   const ranges = allowed.map(({ bytes, bits }) => `${bytes.join('.')}/${bits}`).join()
   return {
     key: `client ${ranges} ${base.key}`,
+    identityHosts: base.identityHosts && 'cloud',
     refuses(target) {
       const reason = base.refuses(target)
       if (reason !== undefined) return reason

@@ -21,7 +21,18 @@ export type EgressPolicy = {
   refuses(target: EgressTarget): string | undefined
   /** Whether connections to Unix domain sockets are permitted. Default: none. */
   readonly allowsSockets?: boolean | undefined
+  /**
+   * Destinations of tokens that identify this machine. Without a value, the configuration with this policy
+   * must not use such an identity.
+   */
+  readonly identityHosts?: IdentityHosts | undefined
 }
+
+/**
+ * Hosts that receive tokens of an identity of this machine: `any`, `own` beside hosts of the cloud only those
+ * configured together with the credential, `cloud` only hosts of the cloud that issues the tokens.
+ */
+export type IdentityHosts = 'any' | 'own' | 'cloud'
 
 /** Egress policies by the source of a destination. */
 export type EgressSources = {
@@ -37,7 +48,7 @@ export type EgressSources = {
 export const egressRefused = 'ERR_EGRESS_REFUSED'
 
 /** Policy without restrictions. */
-export const anywhere: EgressPolicy = { key: '', refuses: () => undefined }
+export const anywhere: EgressPolicy = { key: '', refuses: () => undefined, identityHosts: 'any' }
 
 /** Lookup for a connection to `port` that returns only allowed addresses, and fails without one. */
 export function guardedLookup(

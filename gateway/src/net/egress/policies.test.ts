@@ -7,6 +7,7 @@ function policies(options: Partial<EgressOptions> = {}) {
   return createEgressPolicies({
     adminPort: () => adminPort,
     allowsMetadata: false,
+    allowsMachineIdentity: false,
     fileIsWritable: false,
     origin: 'file',
     ...options,
@@ -61,6 +62,28 @@ it('sockets are permitted in the configuration file only', () => {
   expect(policies({ fileIsWritable: true }).file.allowsSockets).toBe(true)
   for (const origin of ['cluster', 'manifests'] as const)
     for (const policy of Object.values(policies({ origin }))) expect(policy.allowsSockets).toBeUndefined()
+})
+
+describe('identities of the machine', () => {
+  const hostsOf = (options: Partial<EgressOptions>) => {
+    const { file, api, document } = policies(options)
+    return [file, api, document].map(({ identityHosts }) => identityHosts)
+  }
+
+  it('are permitted in the configuration file only', () => {
+    expect(hostsOf({})).toEqual(['any', undefined, undefined])
+    expect(hostsOf({ fileIsWritable: true })).toEqual(['own', undefined, undefined])
+    for (const origin of ['cluster', 'manifests'] as const)
+      expect(hostsOf({ origin })).toEqual([undefined, undefined, undefined])
+  })
+
+  it('are sent to hosts of their cloud only if others may use them', () => {
+    const allowsMachineIdentity = true
+    expect(hostsOf({ allowsMachineIdentity })).toEqual(['any', 'cloud', undefined])
+    expect(hostsOf({ allowsMachineIdentity, fileIsWritable: true })).toEqual(['cloud', 'cloud', undefined])
+    for (const origin of ['cluster', 'manifests'] as const)
+      expect(hostsOf({ allowsMachineIdentity, origin })).toEqual(['cloud', 'cloud', 'cloud'])
+  })
 })
 
 describe('metadata addresses', () => {

@@ -10,6 +10,8 @@ export type EgressOptions = {
   adminPort(): number
   /** `config.storage.allowMetadataAddresses`. */
   readonly allowsMetadata: boolean
+  /** `config.storage.allowMachineIdentity`, or `ALLOW_MACHINE_IDENTITY` of the environment. */
+  readonly allowsMachineIdentity: boolean
   /** Whether the config API writes into the configuration file (`config.storage.mode: file`). */
   readonly fileIsWritable: boolean
   /** Source of the configuration. */
@@ -39,7 +41,8 @@ export type EgressPolicies = {
  * rejects those on write. Objects of a cluster have many authors: no destination may be a metadata address,
  * and no name may resolve to this machine, where other containers of the Pod listen. Addresses of Pods and
  * Services are permitted. Only the file may name Unix domain sockets: others could reach those of container
- * engines.
+ * engines. Likewise, only the file may use identities of this machine, unless it permits others to do so, who
+ * cannot send the tokens to hosts of their choice.
  */
 export function createEgressPolicies(options: EgressOptions): EgressPolicies {
   const { allowsMetadata, fileIsWritable, origin } = options
@@ -48,7 +51,8 @@ export function createEgressPolicies(options: EgressOptions): EgressPolicies {
   const ofNames = (target: EgressTarget) =>
     ofAdmin(target) ?? (isIP(target.host) === 0 ? refuseMetadata(target) : undefined)
   const ofObjects = (target: EgressTarget) => ofAdmin(target) ?? refuseForObjects(target, origin)
-  if (origin !== 'file') return ofOrigin(origin, ofObjects)
+  const permitted = options.allowsMachineIdentity ? 'cloud' : undefined
+  if (origin !== 'file') return ofOrigin({ key: origin, refuses: ofObjects, identityHosts: permitted })
   const strict = allowsMetadata ? ofAdmin : ofAll
   return {
     file: {
@@ -56,15 +60,16 @@ export function createEgressPolicies(options: EgressOptions): EgressPolicies {
       refuses: fileIsWritable && !allowsMetadata ? ofNames : ofAdmin,
       // The API rejects sockets on write.
       allowsSockets: true,
+      // The API rejects such identities on write, unless they are permitted.
+      identityHosts: fileIsWritable ? (permitted ?? 'own') : 'any',
     },
-    api: { key: 'api', refuses: strict },
+    api: { key: 'api', refuses: strict, identityHosts: permitted },
     document: { key: 'document', refuses: strict },
   }
 }
 
 /** Documents are fetched from destinations of objects, and are no more trusted. */
-function ofOrigin(key: string, refuses: EgressPolicy['refuses']): EgressPolicies {
-  const policy = { key, refuses }
+function ofOrigin(policy: EgressPolicy): EgressPolicies {
   return { file: policy, api: policy, document: policy }
 }
 

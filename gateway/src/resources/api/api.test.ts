@@ -148,7 +148,12 @@ describe.each(modes)('in %s mode', (_, start) => {
     })
   })
 
-  it('refuses programs, files and addresses of metadata services', async () => {
+  it('refuses programs, files, identities of the machine and addresses of metadata services', async () => {
+    const ofAzure = {
+      azureResourceName: 'contoso',
+      azureResourceType: 'openAI',
+      baseUrl: 'http://other.test',
+    }
     const attempts = [
       ['mcp.target', { name: 't', stdio: { cmd: 'sh' } }, 'allowStdioTargets'],
       [
@@ -188,6 +193,15 @@ describe.each(modes)('in %s mode', (_, start) => {
         'traffic.tcpRoute',
         { name: 'r', backends: [{ host: '0xa9.254.0xa9fe:80' }] },
         'allowMetadataAddresses',
+      ],
+      ['llm.model', { name: 'm', provider: 'azure', params: ofAzure }, 'allowMachineIdentity'],
+      [
+        'traffic.route',
+        {
+          name: 'r',
+          backends: [{ host: 'other.test:80', policies: { backendAuth: { azure: { implicit: {} } } } }],
+        },
+        'allowMachineIdentity',
       ],
     ] as const
     const replica = await start()

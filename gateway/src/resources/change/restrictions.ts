@@ -4,23 +4,26 @@ import type { JsonValue } from '../../lib/json/json.ts'
 import { isMetadataAddress } from '../../net/egress/metadata-addresses.ts'
 import { childShapes, type Shape } from '../../schema/shape.ts'
 import { type Kind, shapesOf } from '../kinds.ts'
+import { machineIdentitiesIn } from './machine-identities.ts'
 
 /** `config.storage`: content that values from the API may have. */
 export type Allowances = {
   readonly allowStdioTargets?: boolean | undefined
   readonly allowFilePaths?: boolean | undefined
   readonly allowMetadataAddresses?: boolean | undefined
+  readonly allowMachineIdentity?: boolean | undefined
 }
 
 /**
  * Reason why the API must not accept a value, or undefined. Clients of the API could otherwise run programs,
- * read local files, or make the gateway fetch cloud credentials from link-local addresses.
+ * read local files, make the gateway fetch cloud credentials from link-local addresses, or send tokens of its
+ * own identity to them.
  */
 export function findRestriction(
   kind: Kind,
   name: string,
   value: JsonValue,
-  { allowStdioTargets, allowFilePaths, allowMetadataAddresses }: Allowances,
+  { allowStdioTargets, allowFilePaths, allowMetadataAddresses, allowMachineIdentity }: Allowances,
 ): string | undefined {
   // Keys have no destinations, and there are many.
   if (kind.placement.kind === 'keys') return undefined
@@ -55,8 +58,13 @@ export function findRestriction(
     }
   }
   visit(value, shapesOf(kind, name), [])
-  return reason
+  if (reason !== undefined || allowMachineIdentity === true) return reason
+  const [identity] = machineIdentitiesIn(value, shapesOf(kind, name))
+  return identity && hint(machineIdentities, 'allowMachineIdentity', identity.path.map(String))
 }
+
+/** Restricted credentials in messages. */
+export const machineIdentities = 'identities of this machine at a cloud'
 
 /** Reason of a rejected Unix domain socket. There is no permission: sockets control this machine. */
 export const socketsRestriction =

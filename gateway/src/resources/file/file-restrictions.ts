@@ -3,11 +3,13 @@ import type { ConfigTree } from '../../config/load/validate.ts'
 import { configSchema } from '../../config/schema.ts'
 import { formatPath, type Path, valueAt } from '../../schema/path.ts'
 import { alternativesOf, childShapes, type Shape, shapeOf } from '../../schema/shape.ts'
+import { machineIdentitiesIn } from '../change/machine-identities.ts'
 import {
   type Allowances,
   isFilePath,
   isMetadataUrl,
   isSocket,
+  machineIdentities,
   socketsRestriction,
 } from '../change/restrictions.ts'
 import { isTree } from '../hybrid/overlay.ts'
@@ -26,7 +28,7 @@ export type TextChange = {
 
 /**
  * Reason why the API must not write a text to the configuration file, or undefined. As for records: programs,
- * files of the machine, metadata addresses and references to the environment need a permission, unless the
+ * files and identities of the machine, metadata addresses and references to the environment need a permission, unless the
  * file has them already. The permissions themselves cannot be changed through the API.
  */
 export function findTextRestriction(change: TextChange, allowances: TextAllowances): string | undefined {
@@ -35,7 +37,10 @@ export function findTextRestriction(change: TextChange, allowances: TextAllowanc
   )
   if (own !== undefined)
     return `${formatPath(own)} cannot be changed through the API: change it in the file on its machine`
-  const added = change.changes.flatMap(({ path, after }) => [...restrictedValues(after, path, allowances)])
+  const added = [
+    ...change.changes.flatMap(({ path, after }) => [...restrictedValues(after, path, allowances)]),
+    ...identities(change.after, allowances),
+  ]
   const known = added.length === 0 ? undefined : knownValues(change.before, allowances)
   const fresh = added.find(({ text }) => known?.has(text) !== true)
   if (fresh?.setting === undefined && fresh !== undefined) return `${formatPath(fresh.path)}: ${fresh.what}`
@@ -68,7 +73,17 @@ function knownValues(config: ConfigTree, allowances: Allowances): ReadonlySet<st
   const found = new Set<string>()
   for (const [section, value] of Object.entries(config))
     for (const { text } of restrictedValues(value, [section], allowances)) found.add(text)
+  for (const { text } of identities(config, allowances)) found.add(text)
   return found
+}
+
+/** A changed destination of such a credential counts as another one. */
+function* identities(config: ConfigTree, { allowMachineIdentity }: Allowances): Generator<Restricted> {
+  if (allowMachineIdentity === true) return
+  for (const { path, owner } of machineIdentitiesIn(config, alternativesOf(shapeOf(configSchema)))) {
+    const text = `identity ${JSON.stringify(owner)}`
+    yield { path, text, what: machineIdentities, setting: 'allowMachineIdentity' }
+  }
 }
 
 function* restrictedValues(value: unknown, path: Path, allowances: Allowances): Generator<Restricted> {

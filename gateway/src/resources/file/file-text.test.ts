@@ -134,6 +134,12 @@ describe('the configuration file as a text', () => {
       'provider: openai\n      params: { baseUrl: "http://169.254.169.254/" }',
       'allowMetadataAddresses',
     ],
+    [
+      'an identity of the machine',
+      'provider: echo',
+      'provider: azure\n      params: { azureResourceName: contoso, azureResourceType: openAI }',
+      'allowMachineIdentity',
+    ],
     ['a variable', 'name: first', 'name: "$OTHER"', 'allowedEnv'],
   ])('cannot introduce %s without permission', async (_, from, to, setting) => {
     const replica = await start()
@@ -144,6 +150,17 @@ describe('the configuration file as a text', () => {
     expect(replica.host.committed).toHaveLength(1)
     // Other parts of the text may be changed beside it.
     expect((await put(replica, config.replace('first', 'renamed'), revision)).status).toBe(200)
+  })
+
+  it('cannot send an identity of the machine elsewhere', async () => {
+    const azure =
+      'provider: azure\n      params: { azureResourceName: contoso, azureResourceType: openAI, baseUrl: "https://a.test" }'
+    const written = config.replace('provider: echo', azure)
+    const replica = await startFileMode(written, { env, allowances: {} })
+    const { revision } = await read(replica)
+    const answer = await put(replica, written.replace('a.test', 'b.test'), revision)
+    expect(answer).toMatchObject({ status: 403, body: expect.stringContaining('allowMachineIdentity') })
+    expect((await put(replica, `${written}# comment\n`, revision)).status).toBe(200)
   })
 
   it('cannot introduce a socket', async () => {

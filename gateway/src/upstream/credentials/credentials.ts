@@ -2,10 +2,13 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { SecretSource } from '../../schema/dsl.ts'
 import { compileAzureAuth } from './azure/azure.ts'
 import type { Caller } from './caller.ts'
+import { unavailable } from './cloud/fetch-token.ts'
 import { type BackendAuthConfig, keyOf, placeOf } from './config.ts'
 import { isCredential } from './credential.ts'
 import { compileGoogleAuth } from './google/google.ts'
 import { compileJwtSign } from './jwt-sign.ts'
+import { machineIdentityOf } from './machine-identity/machine-identity.ts'
+import { type CredentialUse, compileIdentityCheck, type RefuseIdentity } from './machine-identity/permit.ts'
 import { type AuthorizedRequest, compilePlacement, type Place } from './placement.ts'
 import { compileCrossAppAccess, compileTokenExchange, type TokenIssuer } from './token-exchange.ts'
 
@@ -25,19 +28,47 @@ export type Authorize = {
 }
 
 /**
- * Compiles `backendAuth`. `node` is the configuration object whose source determines the egress policy of
- * token requests. Throws if the credential file is not readable or its content is not a credential.
+ * Compiles `backendAuth`. The source of the credential determines the egress policy of token requests; the
+ * source of the destination whether it may receive a token of this machine. Throws if the credential file is
+ * not readable or its content is not a credential.
  */
 export function compileAuthorize(
   config: BackendAuthConfig | undefined,
   context: CompileContext,
-  node: object | undefined = config,
+  use: Partial<CredentialUse> = {},
 ): Authorize | undefined {
   if (config === undefined) return undefined
+  const { source = config, destination } = use
+  const identity = machineIdentityOf(config)
+  if (identity === undefined) return compileCredential(config, source, context)
+  const refuses = compileIdentityCheck(identity, { ...use, source, destination }, context.egress)
+  if (context.egress.of(source).identityHosts === undefined) return refused(refuses)
+  const authorize = compileCredential(config, source, context)
+  return {
+    ...authorize,
+    apply(request, caller) {
+      const reason = refuses(request)
+      if (reason !== undefined) throw unavailable(reason)
+      return authorize.apply(request, caller)
+    },
+  }
+}
+
+/** Denies every request: the identity is not read. */
+function refused(refuses: RefuseIdentity): Authorize {
+  return {
+    source: 'gateway',
+    apply(request) {
+      throw unavailable(refuses(request) ?? 'no identity of this machine is available')
+    },
+  }
+}
+
+function compileCredential(config: BackendAuthConfig, source: object, context: CompileContext): Authorize {
   const place = compilePlacement(placeOf(config))
   const { jwtSign, oauthTokenExchange, crossAppAccess, azure, gcp } = config
-  if (azure !== undefined) return compileAzureAuth(azure, { place, node: node ?? azure }, context)
-  if (gcp !== undefined) return compileGoogleAuth(gcp, { place, node: node ?? gcp }, context)
+  if (azure !== undefined) return compileAzureAuth(azure, { place, node: source }, context)
+  if (gcp !== undefined) return compileGoogleAuth(gcp, { place, node: source }, context)
   if (oauthTokenExchange !== undefined)
     return withIssuer(compileTokenExchange(oauthTokenExchange, context), place)
   if (crossAppAccess !== undefined) return withIssuer(compileCrossAppAccess(crossAppAccess, context), place)

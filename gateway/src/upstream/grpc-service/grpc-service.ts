@@ -41,9 +41,10 @@ export function compileGrpcService(reference: ServiceReference, context: Compile
   const { backends = [] }: UpstreamContext = context
   const backend = reference.backend === undefined ? undefined : findBackend(reference.backend, backends)
   const policies = mergePolicies([reference.policies, backend?.policies])
+  const use = { destination: backend ?? reference, connection: policies }
   const common = {
     timeoutMs: parseDuration(policies.http?.requestTimeout ?? '0s') || undefined,
-    authorize: authorizeWith(compileAuthorize(policies.backendAuth, context)),
+    authorize: authorizeWith(compileAuthorize(policies.backendAuth, context, use)),
   }
   if (backend?.endpoints !== undefined)
     return { ...common, ...endpointsOf(backend, policies, { context, backends }) }

@@ -1,6 +1,6 @@
 import type { LlmParams, ModelConfig, ProviderConfig } from '../config/config.ts'
 import { customKind } from '../providers/custom.ts'
-import type { Provider } from '../providers/provider.ts'
+import type { Provider, ProviderKind } from '../providers/provider.ts'
 import { findProviderKind } from '../providers/providers.ts'
 import { settingsFrom } from '../providers/settings.ts'
 
@@ -24,4 +24,9 @@ export function compileProvider(choice: ProviderChoice, params: LlmParams): Prov
   if (typeof choice === 'object') return customKind.configure(choice.custom)
   const kind = findProviderKind(choice)
   return kind?.configure(settingsFrom(kind, params))
+}
+
+/** Authentication without a configured credential. */
+export function ambientAuthOf(choice: ProviderChoice): ProviderKind['ambientAuth'] {
+  return typeof choice === 'object' ? undefined : findProviderKind(choice)?.ambientAuth
 }

@@ -4,6 +4,7 @@ import type { SecretSource } from '../../../schema/dsl.ts'
 import { type BackendAuthConfig, keyOf, placeOf } from '../../../upstream/credentials/config.ts'
 import { isCredential } from '../../../upstream/credentials/credential.ts'
 import { type Authorize, compileAuthorize } from '../../../upstream/credentials/credentials.ts'
+import type { CredentialUse } from '../../../upstream/credentials/machine-identity/permit.ts'
 
 /** Authentication of the gateway to a provider. */
 export type ProviderAuth = {
@@ -19,12 +20,11 @@ export type ProviderAuth = {
 
 /**
  * Compiles the authentication to a provider. Without a configured location, the provider determines the
- * location of a key. `at` is the configuration key for errors; the source of `node`, a configuration object,
- * determines the egress policy of token requests. Throws for unreadable credential files.
+ * location of a key. `at` is the configuration key for errors. Throws for unreadable credential files.
  */
 export function compileProviderAuth(
   auth: BackendAuthConfig | undefined,
-  { at, node }: { at: string; node: object },
+  { at, use }: { at: string; use: CredentialUse },
   context: CompileContext,
 ): ProviderAuth {
   const isPlain = auth !== undefined && usesDefaultPlace(auth)
@@ -33,7 +33,7 @@ export function compileProviderAuth(
     configuredKey: key,
     credential: isPlain ? key : undefined,
     forwardsCredential: isPlain && auth.passthrough !== undefined,
-    authorize: isPlain ? undefined : compileAuthorize(auth, context, node),
+    authorize: isPlain ? undefined : compileAuthorize(auth, context, use),
   }
 }
 

@@ -12,7 +12,7 @@ import type { Provider } from '../providers/provider.ts'
 import { splitFields } from '../rewrite/field-pointers.ts'
 import { compileRewrite, type Rewrite } from '../rewrite/rewrite.ts'
 import { baseUrlOf } from './base-url.ts'
-import { chosenProvider, compileProvider } from './chosen-provider.ts'
+import { ambientAuthOf, chosenProvider, compileProvider } from './chosen-provider.ts'
 import { compileEviction, type Eviction } from './eviction/eviction.ts'
 import { compileProviderAuth, type ProviderAuth } from './provider-auth.ts'
 import { settingsOf, sharedProvider, tlsOf } from './settings.ts'
@@ -85,8 +85,15 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     preservesPath: false,
     connection: connectionTo(addressNode(model, shared), tls, context),
     ...compileProviderAuth(
-      auth ?? keyAuth(params.apiKey) ?? provider.ambientAuth,
-      { at: `${at}: ${auth ? 'auth.key' : 'params.apiKey'}`, node: auth ?? addressNode(model, shared) },
+      auth ?? keyAuth(params.apiKey) ?? ambientAuthOf(choice),
+      {
+        at: `${at}: ${auth ? 'auth.key' : 'params.apiKey'}`,
+        use: {
+          source: auth ?? shared ?? model,
+          destination: addressNode(model, shared),
+          connection: { backendTLS: tls },
+        },
+      },
       context,
     ),
     editHeaders: requestHeaders && compileHeaderModifier(requestHeaders),

@@ -44,6 +44,7 @@ export const azureKind: ProviderKind = {
     projectName: 'azureProjectName',
   },
   required: ['resourceName', 'resourceType'],
+  ambientAuth: { azure: { implicit: {} } },
   check({ resourceName, resourceType, apiVersion, projectName }: AzureSettings, report) {
     if (!/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i.test(resourceName))
       report('resourceName', 'must be letters, digits and hyphens: the first label of the host')
@@ -63,7 +64,6 @@ export const azureKind: ProviderKind = {
 
 const shared = {
   name: 'azure',
-  ambientAuth: { azure: { implicit: {} } },
   authorize({ headers }, credential) {
     // Tokens of Entra are JWTs, which begin with an encoded brace and quote; keys have a separate header.
     if (credential.startsWith('eyJ')) headers['authorization'] = `Bearer ${credential}`

@@ -43,8 +43,6 @@ export type Provider = {
   readonly defaultHeaders?: Headers
   /** Adds the credential to the request. */
   authorize(request: OutgoingRequest, credential: string): void
-  /** Authentication without a configured credential. Undefined to forward the credential of the client. */
-  readonly ambientAuth?: BackendAuthConfig
   /** Replaces the network for a provider inside the gateway. */
   readonly local?: Send
 }
@@ -64,6 +62,8 @@ export type ProviderKind = {
   readonly params?: Readonly<Record<string, string>>
   /** Settings without a default. */
   readonly required?: readonly string[]
+  /** Authentication without a configured credential. Undefined to forward the credential of the client. */
+  readonly ambientAuth?: BackendAuthConfig
   /** Reports problems of the settings beyond their schemas. */
   check?(settings: ProviderSettings, report: ReportSetting): void
   /** Creates the provider of a target from valid settings. */

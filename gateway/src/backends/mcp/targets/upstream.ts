@@ -74,7 +74,7 @@ export function compileUpstream(
   return {
     connection: compileConnection(policies, context.egress.of(target), context),
     requestTimeoutMs: milliseconds(timeout),
-    authorize: compileAuthorize(policies.backendAuth, context),
+    authorize: compileAuthorize(policies.backendAuth, context, { destination: target, connection: policies }),
     editRequestHeaders:
       policies.requestHeaderModifier && compileHeaderModifier(policies.requestHeaderModifier),
     health: policies.health && compileHealth(policies.health, place, context),

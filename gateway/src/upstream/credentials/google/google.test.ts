@@ -62,7 +62,7 @@ function fixture(
       return { status, headers: {}, body: Buffer.from(text) }
     },
   }
-  const compile = (gcp: GoogleAuthConfig) => compileAuthorize({ gcp }, context)
+  const compile = (gcp: GoogleAuthConfig) => compileAuthorize({ gcp }, context, { destination: gcp })
   async function headersOf(gcp: GoogleAuthConfig, origin = 'https://service.a.run.app:8443') {
     const request = { headers: {}, path: '/', origin }
     await compile(gcp)?.apply(request, noCaller)

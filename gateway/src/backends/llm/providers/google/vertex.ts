@@ -30,6 +30,7 @@ export const vertexKind: ProviderKind = {
   fields,
   params: { projectId: 'vertexProject', region: 'vertexRegion' },
   required: ['projectId'],
+  ambientAuth: { gcp: {} },
   check({ projectId, region = 'global' }: VertexSettings, report) {
     if (!/^[a-z0-9](?:[a-z0-9.:-]*[a-z0-9])?$/i.test(projectId))
       report('projectId', 'must be the id or the number of a Google Cloud project')
@@ -47,7 +48,6 @@ export const vertexKind: ProviderKind = {
       namesOtherModel: namesOtherGoogleModel,
       editQuery: googleQuery,
       changesFor,
-      ambientAuth: { gcp: {} },
       authorize: authorizeGoogle,
     }
   },
