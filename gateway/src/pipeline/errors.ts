@@ -45,6 +45,8 @@ export function errorBody(format: ErrorFormat, refusal: Refusal): { contentType:
       return { contentType: 'application/json', body: JSON.stringify(openAiError(refusal)) }
     case 'anthropic':
       return { contentType: 'application/json', body: JSON.stringify(anthropicError(refusal)) }
+    case 'cohere':
+      return { contentType: 'application/json', body: JSON.stringify(cohereError(refusal)) }
   }
 }
 
@@ -65,6 +67,11 @@ export function terminalEvent(
 function openAiError({ status, code, message, param }: Refusal) {
   const type = status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error'
   return { error: { message, type, param: param ?? null, code } }
+}
+
+/** https://docs.cohere.com/reference/errors; `code` is an addition. */
+function cohereError({ message, code }: Refusal) {
+  return { message, code }
 }
 
 function anthropicError({ status, message }: Refusal) {

@@ -1,7 +1,10 @@
 import type { JsonText } from '../lib/json/text.ts'
 
-/** Client APIs whose requests and responses are texts. */
-export type LlmApi = 'chat' | 'messages' | 'responses' | 'completions'
+/** Client APIs of conversations: requests and responses are texts, complete or streamed. */
+export type ConversationApi = 'chat' | 'messages' | 'responses' | 'completions'
+
+/** Client APIs with texts in requests or responses. */
+export type LlmApi = ConversationApi | 'moderations' | 'rerank' | 'images' | 'speech'
 
 /** A model response in the format of the client API: a complete object, or a stream of events. */
 export type LlmAnswer = { readonly kind: 'whole'; readonly json: JsonText } | { readonly kind: 'stream' }

@@ -41,11 +41,11 @@ const requestFields = `
   audio background best_of betas cache_control container context_management conversation dimensions echo
   encoding_format fallbacks frequency_penalty function_call functions include include_obfuscation include_usage
   instructions max_completion_tokens max_output_tokens max_tokens max_tool_calls mcp_servers messages
-  min_p modalities model models moderation n num_ctx num_predict options output_config output_format
+  min_p modalities model models moderation n negative_prompt num_ctx num_predict options output_config output_format
   parallel_tool_calls prediction presence_penalty previous_response_id prompt prompt_cache_key prompt_cache_options
   prompt_cache_retention provider reasoning reasoning_effort repetition_penalty response_format safety_identifier seed
   service_tier speed stop stop_sequences store stream stream_options suffix system temperature text thinking tool_choice
-  tools top_k top_logprobs top_p transforms truncation user user_id verbosity web_search_options`
+  tools top_k top_logprobs top_n top_p transforms truncation user user_id verbosity voice web_search_options`
 
 /** Names inside messages, items, content parts, tools and streamed events. */
 const contentFields = `

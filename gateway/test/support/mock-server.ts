@@ -9,6 +9,7 @@ export type SeenRequest = {
   headers: IncomingHttpHeaders
   /** The body as it came, decoded as UTF-8. */
   text: string
+  bytes: Buffer
   /** The body as JSON; undefined when it is none. */
   json: unknown
   /** True once the other side left before the answer was complete. */
@@ -66,9 +67,10 @@ export async function startMockServer(answer: Answer, lifetime: Lifetime = 'test
 async function record(incoming: IncomingMessage): Promise<SeenRequest> {
   const chunks: Buffer[] = []
   for await (const chunk of incoming) chunks.push(chunk)
-  const text = Buffer.concat(chunks).toString('utf8')
+  const bytes = Buffer.concat(chunks)
+  const text = bytes.toString('utf8')
   const { method = '', url: path = '', headers } = incoming
-  return { method, path, headers, text, json: parsed(text), aborted: false }
+  return { method, path, headers, text, bytes, json: parsed(text), aborted: false }
 }
 
 function parsed(text: string): unknown {

@@ -80,8 +80,11 @@ function countCharge({ attempt, usage, cost }: Charge, labels: readonly string[]
 /** 9,007 dollars, beyond any real call. */
 const maxPicodollars = BigInt(Number.MAX_SAFE_INTEGER)
 
+/** Calls that providers do not charge by tokens, and calls that are not read. */
+const withoutUsage: ReadonlySet<Call['endpoint']> = new Set(['count_tokens', 'moderations', 'passthrough'])
+
 function hasUsage({ endpoint }: Call): boolean {
-  return endpoint !== 'count_tokens' && endpoint !== 'passthrough'
+  return !withoutUsage.has(endpoint)
 }
 
 /** A client that disconnects early is charged for its request; a failure of the upstream is not charged. */

@@ -28,6 +28,10 @@ export type LlmOperation = {
     | 'text_completion'
     | 'embeddings'
     | 'count_tokens'
+    | 'moderation'
+    | 'rerank'
+    | 'image_generation'
+    | 'speech'
     | 'list_models'
     | 'passthrough'
   readonly api:
@@ -37,6 +41,10 @@ export type LlmOperation = {
     | 'responses'
     | 'messages'
     | 'count_tokens'
+    | 'moderations'
+    | 'rerank'
+    | 'images_generations'
+    | 'audio_speech'
     | 'models'
     | 'passthrough'
 }

@@ -15,7 +15,7 @@ import { createCancellation } from '../../lib/cancellation.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { BodySource } from '../../net/http/body.ts'
 import type { Reply } from '../../net/http-client/send.ts'
-import type { LlmApi } from '../../pipeline/llm-message.ts'
+import type { ConversationApi } from '../../pipeline/llm-message.ts'
 import type { GuardrailsConfig } from './config.ts'
 import type { Phase } from './guard.ts'
 
@@ -160,7 +160,7 @@ const settings = (['failClosed', 'failOpen'] as const).flatMap((failureMode) =>
 type Setting = (typeof settings)[number]
 
 async function outcomeOf(
-  api: LlmApi,
+  api: ConversationApi,
   { failureMode, action, phase, form }: Setting,
   webhook: FixtureWebhook,
 ) {
@@ -179,7 +179,12 @@ async function outcomeOf(
   return { ...(await passing), calls: guards.calls }
 }
 
-async function expectOutcome(api: LlmApi, setting: Setting, webhook: FixtureWebhook, expected: Expected) {
+async function expectOutcome(
+  api: ConversationApi,
+  setting: Setting,
+  webhook: FixtureWebhook,
+  expected: Expected,
+) {
   const { phase, form, action, failureMode } = setting
   const { request, whole, stream, read, end } = conversations[api]
   const outcome = await outcomeOf(api, setting, webhook)

@@ -15,6 +15,16 @@ const items = (...input: object[]) => ({ input })
 
 /** Text of a client in every place that some server reads. */
 const hiddenInRequests: [LlmApi, object][] = [
+  ['moderations', { input: 'SECRET' }],
+  ['moderations', { input: ['ok', 'SECRET'] }],
+  ['moderations', { input: [{ type: 'text', text: 'SECRET' }] }],
+  ['images', { prompt: 'SECRET' }],
+  ['images', { prompt: 'ok', negative_prompt: 'SECRET' }],
+  ['speech', { input: 'SECRET' }],
+  ['speech', { input: 'ok', instructions: 'SECRET' }],
+  ['rerank', { query: 'SECRET', documents: ['ok'] }],
+  ['rerank', { query: 'ok', documents: ['ok', 'SECRET'] }],
+  ['rerank', { query: 'ok', documents: [{ title: 'ok', body: 'SECRET' }] }],
   ['chat', said({ type: 'refusal', text: 'ok', refusal: 'SECRET' })],
   ['chat', said({ type: 'text', text: 'ok', refusal: 'SECRET' })],
   ['chat', said({ type: 'text', text: 'ok', content: 'SECRET' })],

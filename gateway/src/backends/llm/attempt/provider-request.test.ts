@@ -146,7 +146,7 @@ describe('the body sent upstream', () => {
     )
     expect(outcome.status).toBe(400)
     expect(JSON.parse(outcome.text).error.message).toBe(
-      'provider anthropic of model "*" does not offer embeddings',
+      'provider anthropic of model "*" does not offer embeddings: use a model of another provider, such as openai, echo, azure, custom, cohere',
     )
   })
 })

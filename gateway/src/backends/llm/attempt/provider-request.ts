@@ -10,6 +10,7 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Candidate } from '../models/candidate.ts'
 import { type BodyChanges, type ProviderCall, pathsOf } from '../providers/provider.ts'
+import { kindsOffering } from '../providers/providers.ts'
 import type { Call } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
@@ -127,7 +128,9 @@ function routeTo(call: Call, path: string, { target, model }: Candidate): Provid
     const other = paths[translation.upstream]
     if (other !== undefined) return { kind: 'route', path: pathAt(target, other), translation }
   }
-  const message = `provider ${name} of model "${target.configuredModel}" does not offer ${endpointLabels[endpoint]}`
+  const offering = kindsOffering(endpoint).join(', ')
+  const hint = offering === '' ? '' : `: use a model of another provider, such as ${offering}`
+  const message = `provider ${name} of model "${target.configuredModel}" does not offer ${endpointLabels[endpoint]}${hint}`
   return { kind: 'refused', refusal: { status: 400, code: 'unsupported_endpoint', message } }
 }
 
@@ -156,6 +159,11 @@ const endpointLabels: Record<Endpoint, string> = {
   responses: 'responses',
   messages: 'messages',
   count_tokens: 'token counting',
+  moderations: 'moderations',
+  rerank: 'rerank',
+  rerank_v2: 'rerank',
+  images: 'image generation',
+  speech: 'speech',
 }
 
 type RequestBody =

@@ -1,7 +1,7 @@
 import { enumeration, type Infer, name, object, optional, type Schema, string } from '../../../schema/dsl.ts'
 import { decoded, queryParts } from '../../../upstream/credentials/credential-location.ts'
 import { renamesMaxTokens } from './openai.ts'
-import { openAiPaths } from './openai-compatible.ts'
+import { mediaPaths, openAiPaths } from './openai-compatible.ts'
 import { pathSegment } from './path-segment.ts'
 import type { Provider, ProviderKind, ProviderPaths } from './provider.ts'
 
@@ -33,9 +33,21 @@ export const azureParams = {
   azureProjectName: fields.projectName,
 } satisfies Record<string, Schema>
 
+const { moderations: _, ...azureMedia } = mediaPaths
+
+/** Calls of models. Moderation is a different service: Azure AI Content Safety. */
+const azurePaths: ProviderPaths = { ...openAiPaths, ...azureMedia }
+
+/** Claude models are only available through the API of Anthropic. */
+const claudePaths: ProviderPaths = {
+  messages: '/anthropic/v1/messages',
+  count_tokens: '/anthropic/v1/messages/count_tokens',
+}
+
 /** Azure OpenAI and Azure AI Foundry. https://learn.microsoft.com/azure/ai-foundry/openai/reference */
 export const azureKind: ProviderKind = {
   name: 'azure',
+  calls: Object.keys({ ...azurePaths, ...claudePaths }),
   fields,
   params: {
     resourceName: 'azureResourceName',
@@ -107,12 +119,6 @@ const deployments = '/deployments/'
 /** First API version that accepts `max_completion_tokens`. */
 const firstWithNewLimit = '2024-09-01-preview'
 
-/** Claude models are only available through the API of Anthropic. */
-const claudePaths: ProviderPaths = {
-  messages: '/anthropic/v1/messages',
-  count_tokens: '/anthropic/v1/messages/count_tokens',
-}
-
 function azureFoundry({ resourceName, projectName = resourceName }: AzureSettings): Provider {
   const prefix = `/api/projects/${projectName}/openai/v1`
   const paths = pathsBelow(prefix)
@@ -130,7 +136,7 @@ function azureFoundry({ resourceName, projectName = resourceName }: AzureSetting
 }
 
 function pathsBelow(prefix: string): ProviderPaths {
-  return Object.fromEntries(Object.entries(openAiPaths).map(([call, path]) => [call, prefix + path]))
+  return Object.fromEntries(Object.entries(azurePaths).map(([call, path]) => [call, prefix + path]))
 }
 
 /** Services decode names of parameters, and ignore their case. */

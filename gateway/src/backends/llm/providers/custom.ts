@@ -9,7 +9,7 @@ import {
   string,
 } from '../../../schema/dsl.ts'
 import type { Endpoint } from '../request/endpoints.ts'
-import { openAiCompatible, openAiPaths } from './openai-compatible.ts'
+import { allPaths, openAiCompatible } from './openai-compatible.ts'
 import { bearer, type Provider, type ProviderKind, type ProviderPath } from './provider.ts'
 
 /** Calls by the names of formats. */
@@ -19,18 +19,27 @@ const endpoints = {
   responses: 'responses',
   embeddings: 'embeddings',
   anthropicTokenCount: 'count_tokens',
+  moderations: 'moderations',
+  rerank: 'rerank',
+  imageGenerations: 'images',
+  audioSpeech: 'speech',
 } satisfies Record<string, Endpoint>
 
+const formatTypes = [
+  ...(['completions', 'messages', 'responses', 'embeddings', 'anthropicTokenCount'] as const),
+  ...(['moderations', 'rerank', 'imageGenerations', 'audioSpeech'] as const),
+] as const
+
 const defaultPaths: Readonly<Record<Endpoint, string>> = {
-  ...openAiPaths,
+  ...allPaths,
   messages: '/messages',
   count_tokens: '/messages/count_tokens',
 }
 
 const format = object(
   {
-    type: enumeration(['completions', 'messages', 'responses', 'embeddings', 'anthropicTokenCount'], {
-      doc: 'API of the call: chat completions, messages, responses, embeddings or token counting.',
+    type: enumeration(formatTypes, {
+      doc: 'API of the call: chat completions, messages, responses, embeddings, token counting, moderations, rerank, image generation or speech.',
     }),
     path: optional(
       string({
@@ -67,6 +76,7 @@ export type CustomSettings = Infer<typeof settingsSchema>
 /** A server with APIs that the configuration lists. */
 export const customKind: ProviderKind = {
   name: 'custom',
+  calls: Object.keys(defaultPaths),
   fields: customFields,
   check({ formats = [] }: CustomSettings, report) {
     const seen = new Set<string>()
@@ -81,9 +91,15 @@ export const customKind: ProviderKind = {
   },
   configure({ formats, providerOverride = 'custom' }: CustomSettings): Provider {
     if (formats === undefined) return openAiCompatible({ name: providerOverride, address: undefined })
-    const paths = formats.map(({ type, path }): [Endpoint, ProviderPath] => {
+    const paths = formats.flatMap(({ type, path }): [Endpoint, ProviderPath][] => {
       const endpoint = endpoints[type]
-      return [endpoint, path === undefined ? defaultPaths[endpoint] : { absolute: path }]
+      const chosen = path === undefined ? defaultPaths[endpoint] : { absolute: path }
+      return endpoint === 'rerank'
+        ? [
+            [endpoint, chosen],
+            ['rerank_v2', chosen],
+          ]
+        : [[endpoint, chosen]]
     })
     return { name: providerOverride, address: undefined, paths: Object.fromEntries(paths), authorize: bearer }
   },

@@ -8,14 +8,27 @@ export const openAiPaths = {
   responses: '/responses',
 } satisfies ProviderPaths
 
+/** Paths of calls about images, audio and moderation, likewise. Fewer servers have them. */
+export const mediaPaths = {
+  moderations: '/moderations',
+  images: '/images/generations',
+  speech: '/audio/speech',
+} satisfies ProviderPaths
+
+/** Paths of rerank, likewise. Servers other than Cohere accept requests of both its versions. */
+export const rerankPaths = { rerank: '/rerank', rerank_v2: '/rerank' } satisfies ProviderPaths
+
+/** All paths of servers of unknown kind. */
+export const allPaths = { ...openAiPaths, ...mediaPaths, ...rerankPaths } satisfies ProviderPaths
+
 /** A service with OpenAI's API. `address` is undefined if the configuration must set it. */
 export type CompatibleService = {
   name: string
   address: string | undefined
-  /** Default: all paths of OpenAI's API. */
+  /** Default: all paths. */
   paths?: ProviderPaths
 }
 
-export function openAiCompatible({ name, address, paths = openAiPaths }: CompatibleService): Provider {
+export function openAiCompatible({ name, address, paths = allPaths }: CompatibleService): Provider {
   return { name, address, paths, authorize: bearer }
 }

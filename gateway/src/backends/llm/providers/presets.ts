@@ -1,9 +1,10 @@
-import { openAiCompatible, openAiPaths } from './openai-compatible.ts'
+import { mediaPaths, openAiCompatible, openAiPaths, rerankPaths } from './openai-compatible.ts'
 import { fixedKind, type ProviderKind, type ProviderPaths } from './provider.ts'
 
 const { responses, ...withoutResponses } = openAiPaths
 const { embeddings, ...chatOnly } = withoutResponses
 const chatAndResponses: ProviderPaths = { ...chatOnly, responses }
+const { moderations, images, speech } = mediaPaths
 
 type Preset = { address: string; paths: ProviderPaths }
 
@@ -11,10 +12,17 @@ type Preset = { address: string; paths: ProviderPaths }
 const presets: Readonly<Record<string, Preset>> = {
   cerebras: { address: 'https://api.cerebras.ai/v1', paths: chatOnly },
   baseten: { address: 'https://inference.baseten.co/v1', paths: { ...chatOnly, messages: '/messages' } },
-  cohere: { address: 'https://api.cohere.ai/compatibility/v1', paths: withoutResponses },
+  cohere: {
+    address: 'https://api.cohere.ai/compatibility/v1',
+    paths: {
+      ...withoutResponses,
+      rerank: { absolute: '/v1/rerank' },
+      rerank_v2: { absolute: '/v2/rerank' },
+    },
+  },
   deepinfra: {
     address: 'https://api.deepinfra.com/v1/openai',
-    paths: { ...withoutResponses, messages: { absolute: '/anthropic/v1/messages' } },
+    paths: { ...withoutResponses, images, speech, messages: { absolute: '/anthropic/v1/messages' } },
   },
   deepseek: {
     address: 'https://api.deepseek.com/v1',
@@ -24,16 +32,20 @@ const presets: Readonly<Record<string, Preset>> = {
     address: 'https://api.fireworks.ai/inference/v1',
     paths: { ...openAiPaths, messages: '/messages' },
   },
-  groq: { address: 'https://api.groq.com/openai/v1', paths: chatAndResponses },
+  groq: { address: 'https://api.groq.com/openai/v1', paths: { ...chatAndResponses, speech } },
   huggingface: { address: 'https://router.huggingface.co/v1', paths: chatAndResponses },
-  mistral: { address: 'https://api.mistral.ai/v1', paths: withoutResponses },
+  jina: { address: 'https://api.jina.ai/v1', paths: { embeddings, ...rerankPaths } },
+  mistral: { address: 'https://api.mistral.ai/v1', paths: { ...withoutResponses, moderations } },
   ollama: { address: 'http://localhost:11434/v1', paths: openAiPaths },
   openrouter: {
     address: 'https://openrouter.ai/api/v1',
-    paths: { ...openAiPaths, messages: '/messages' },
+    paths: { ...openAiPaths, ...rerankPaths, messages: '/messages' },
   },
-  togetherai: { address: 'https://api.together.xyz/v1', paths: withoutResponses },
-  xai: { address: 'https://api.x.ai/v1', paths: chatAndResponses },
+  togetherai: {
+    address: 'https://api.together.xyz/v1',
+    paths: { ...withoutResponses, ...rerankPaths, images, speech },
+  },
+  xai: { address: 'https://api.x.ai/v1', paths: { ...chatAndResponses, images } },
 }
 
 /** The kinds of all presets. */

@@ -56,6 +56,8 @@ export type ReportSetting = (field: string, message: string) => void
 /** A kind of provider in the configuration. */
 export type ProviderKind = {
   readonly name: string
+  /** Calls that any of the kind's providers offers without translation, for error messages. */
+  readonly calls?: readonly string[]
   /** Settings beside `model`: the fields of `ai.provider.<name>`. */
   readonly fields?: Readonly<Record<string, Schema>>
   /** Keys of `llm.models[].params` by setting. */
@@ -72,7 +74,7 @@ export type ProviderKind = {
 
 /** A kind without settings. */
 export function fixedKind(provider: Provider): ProviderKind {
-  return { name: provider.name, configure: () => provider }
+  return { name: provider.name, calls: Object.keys(provider.paths), configure: () => provider }
 }
 
 /** Paths of a call. */

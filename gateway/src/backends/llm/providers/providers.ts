@@ -1,3 +1,4 @@
+import type { Endpoint } from '../request/endpoints.ts'
 import { anthropic } from './anthropic.ts'
 import { azureKind } from './azure.ts'
 import { customKind } from './custom.ts'
@@ -30,6 +31,14 @@ export const providerNames: ReadonlyMap<string, ProviderKind> = new Map(
     return kind === undefined ? [] : [[name, kind] as const]
   }),
 )
+
+/** Names of the kinds that offer a call, at most five, for error messages. */
+export function kindsOffering(endpoint: Endpoint): readonly string[] {
+  return providerKinds
+    .filter(({ calls }) => calls?.includes(endpoint))
+    .map(({ name }) => name)
+    .slice(0, 5)
+}
 
 /** The provider kind by name or alias. */
 export function findProviderKind(name: string): ProviderKind | undefined {

@@ -10,6 +10,7 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import { findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
+import { answerOf, generatesText } from '../request/llm-message.ts'
 import { readExactObject } from '../translate/exact-json.ts'
 import { recordObject, translationContext } from './record.ts'
 import { filterDecodedHeaders, type ReplyOptions, readDecoded } from './reply-body.ts'
@@ -26,7 +27,7 @@ export async function convertObject(
   { maxReplyBytes, context }: ReplyOptions,
 ): Promise<Reply> {
   const { exchange, translation } = attempt
-  const message = exchange.llm?.message
+  const message = answerOf(exchange, endpoint, 'whole')
   const { workQueue } = context
   const bytes = await readDecoded(reply, maxReplyBytes)
   const headers = filterDecodedHeaders(reply.headers)
@@ -62,7 +63,7 @@ function required(message: JsonObject | undefined): JsonObject {
 
 /** `endpoint` is the provider's. Called after the last step that can fail. */
 function succeed(attempt: Attempt, endpoint: Endpoint, message: JsonObject): void {
-  const isCounted = attempt.usage === undefined && endpoint !== 'embeddings'
+  const isCounted = attempt.usage === undefined && generatesText(endpoint)
   attempt.generatedBytes = isCounted ? generatedTextBytes(message) : 0
   attempt.succeeded = true
 }

@@ -19,5 +19,12 @@ export function convertReply(attempt: Attempt, reply: Reply, options: ReplyOptio
     return { ...reply, headers: filterHeaders(reply.headers) }
   }
   if (isEventStream(reply.headers)) return convertStream(attempt, endpoint, reply, options.context)
+  if (endpoint === 'speech') return convertAudio(attempt, reply)
   return convertObject(attempt, endpoint, reply, options)
+}
+
+/** Audio is streamed through. It reports no usage. */
+function convertAudio(attempt: Attempt, reply: Reply): Reply {
+  attempt.succeeded = true
+  return { ...reply, headers: filterHeaders(reply.headers) }
 }

@@ -9,7 +9,7 @@ import { type Refusal, terminalEvent } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
-import { apiOf } from '../request/llm-message.ts'
+import { answerOf, apiOf } from '../request/llm-message.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
 import type { Translation, TranslationContext } from '../translate/translate.ts'
 import { recordModel, translationContext } from './record.ts'
@@ -42,6 +42,7 @@ export function convertStream(
   headers['cache-control'] ??= 'no-cache'
   const source = isSource(body) ? body : bytesSource(body)
   const relayed = relayStream(source, {
+    maxLineBytes: lineLimits[endpoint] ?? maxLineBytes,
     watch: watchUsage(attempt, translation?.upstream ?? endpoint),
     conversion: translation && createConversion(translation, translationContext(attempt, context)),
     errorEvent: (error) => errorEvent(exchange, endpoint, error),
@@ -55,9 +56,13 @@ export function convertStream(
     },
   })
   attempt.succeeded = true
-  if (exchange.llm?.message) exchange.llm.message.answer = { kind: 'stream' }
+  const message = answerOf(exchange, endpoint, 'stream')
+  if (message) message.answer = { kind: 'stream' }
   return { status: reply.status, headers, body: relayed }
 }
+
+/** Images are one line of base64: 32 MiB are three times the largest that services send. */
+const lineLimits: Partial<Record<Endpoint, number>> = { images: 32 * 1024 * 1024 }
 
 function watchUsage(attempt: Attempt, endpoint: Endpoint): StreamWatch {
   return createStreamWatch({

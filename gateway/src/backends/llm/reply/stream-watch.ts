@@ -76,6 +76,20 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   count_tokens: () => openAiState,
   messages: () => createNamedState(messagesEnds),
   responses: () => createNamedState(responsesEnds),
+  moderations: () => openAiState,
+  rerank: () => openAiState,
+  rerank_v2: () => openAiState,
+  images: () => typedState('image_generation.completed"'),
+  speech: () => typedState('speech.audio.done"'),
+}
+
+/** Finds the last event by its type, because not all servers name these events. */
+function typedState(type: string): FindState {
+  return (lines) => {
+    const hit = lines.indexOf(type)
+    if (hit > 0 && lines[hit - 1] === '"') return 'ended'
+    return openAiState(lines) === 'failed' ? 'failed' : 'open'
+  }
 }
 
 function openAiState(lines: string): StreamWatch['state'] {

@@ -48,6 +48,7 @@ function play(
   }
   let ends = 0
   relayStream(source, {
+    maxLineBytes,
     watch,
     conversion: undefined,
     errorEvent: (error) => `\ndata: {"error":"${error.message}"}\n\n`,
@@ -249,6 +250,7 @@ describe('relayStream', () => {
     }
     const watch = createStreamWatch({ endpoint: 'chat', hideUsage: false, onUsage() {}, onGenerated() {} })
     const relayed = relayStream(source, {
+      maxLineBytes,
       watch,
       conversion: undefined,
       errorEvent: () => '',

@@ -9,6 +9,8 @@ import { parseDataLine, type StreamWatch } from './stream-watch.ts'
 export type StreamConversion = (lines: Buffer) => string
 
 export type RelayOptions = {
+  /** Limit of one line, beyond which it is an attack or a defect. */
+  maxLineBytes: number
   watch: StreamWatch
   conversion: StreamConversion | undefined
   /** The event that ends a failed stream, in the shape of the client's API. */
@@ -17,7 +19,7 @@ export type RelayOptions = {
   onFailure(error: Error): void
 }
 
-/** Limit of one line of a stream, beyond which it is an attack or a defect. */
+/** Limit of a line of text. */
 export const maxLineBytes = 1024 * 1024
 
 /** Shared by both sides of a relay. `over`: the client's stream ended or was cancelled. */
@@ -38,7 +40,7 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
     start(sink) {
       const output = createLineOutput(sink, options)
       const ending = createStreamEnding(state, { source, sink, output, options })
-      source.start(createLineInput(state, output, ending))
+      source.start(createLineInput(state, output, { ...ending, maxLineBytes: options.maxLineBytes }))
     },
   }
 }
@@ -123,14 +125,19 @@ function createStreamEnding(state: RelayState, { source, sink, output, options }
 }
 
 /** Receives the provider's chunks and splits them into complete lines. */
-function createLineInput(state: RelayState, output: LineOutput, ending: StreamEnding): BodySink {
+function createLineInput(
+  state: RelayState,
+  output: LineOutput,
+  ending: StreamEnding & { maxLineBytes: number },
+): BodySink {
+  const { maxLineBytes: limit } = ending
   const pending = createLineBuffer()
 
   function writeLines(bytes: Buffer): boolean {
     const text = bytes.toString('latin1')
     const newline = text.lastIndexOf('\n')
     const lineBytes = pending.size + (newline === -1 ? text.length : text.indexOf('\n'))
-    if (lineBytes > maxLineBytes) throw lineTooLong
+    if (lineBytes > limit) throw lineTooLong(limit)
     if (pending.size === 0 && newline === text.length - 1) return output.write(bytes, text)
     if (newline === -1) {
       pending.add(bytes)
@@ -181,10 +188,9 @@ function endsEvent(lines: string): boolean {
   return lines === '\n' || lines === '\r\n' || lines.endsWith('\n\n') || lines.endsWith('\n\r\n')
 }
 
-const lineTooLong = new GatewayError(
-  'upstream_too_large',
-  `a line of the stream is larger than ${maxLineBytes} bytes`,
-)
+function lineTooLong(limit: number): GatewayError {
+  return new GatewayError('upstream_too_large', `a line of the stream is larger than ${limit} bytes`)
+}
 
 /** Created on demand: an error costs more than everything else at the end of a stream. */
 function truncatedStream(): GatewayError {

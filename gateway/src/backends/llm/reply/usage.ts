@@ -26,6 +26,13 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
       return responsesUsage(nested(message, 'response'))
     case 'messages':
       return anthropicUsage(nested(message, 'message'))
+    case 'rerank':
+    case 'rerank_v2':
+      return rerankUsage(message)
+    case 'images':
+    case 'speech':
+      return responsesUsage(message['usage'])
+    case 'moderations':
     case 'count_tokens':
       return undefined
   }
@@ -82,6 +89,25 @@ function responsesUsage(value: JsonValue | undefined): Usage | undefined {
     cachedInputTokens: detail(value['input_tokens_details'], 'cached_tokens'),
     cacheCreationInputTokens: 0,
     reasoningTokens: detail(value['output_tokens_details'], 'reasoning_tokens'),
+  })
+}
+
+/**
+ * Cohere reports tokens in `meta.tokens` (https://docs.cohere.com/reference/rerank), other services an object
+ * of OpenAI's shape or the total only.
+ */
+function rerankUsage({ usage: reported, meta }: JsonObject): Usage | undefined {
+  const tokens = isJsonObject(reported) ? reported : isJsonObject(meta) ? meta['tokens'] : undefined
+  if (!isJsonObject(tokens)) return undefined
+  const input =
+    count(tokens['input_tokens']) ?? count(tokens['prompt_tokens']) ?? count(tokens['total_tokens'])
+  if (input === undefined) return undefined
+  return usage({
+    inputTokens: input,
+    outputTokens: count(tokens['output_tokens']) ?? 0,
+    cachedInputTokens: 0,
+    cacheCreationInputTokens: 0,
+    reasoningTokens: 0,
   })
 }
 

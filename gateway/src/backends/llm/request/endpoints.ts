@@ -2,7 +2,18 @@ import type { ErrorFormat, RequestFacts } from '../../../pipeline/exchange.ts'
 import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
 
 /** LLM API calls that the gateway reads. */
-export type Endpoint = 'chat' | 'completions' | 'embeddings' | 'responses' | 'messages' | 'count_tokens'
+export type Endpoint =
+  | 'chat'
+  | 'completions'
+  | 'embeddings'
+  | 'responses'
+  | 'messages'
+  | 'count_tokens'
+  | 'moderations'
+  | 'rerank'
+  | 'rerank_v2'
+  | 'images'
+  | 'speech'
 
 /** The call at a path. */
 export type EndpointMatch =
@@ -21,6 +32,11 @@ export const operations: Readonly<Record<Endpoint | 'models' | 'passthrough', Ll
   responses: { operation: 'chat', api: 'responses' },
   messages: { operation: 'chat', api: 'messages' },
   count_tokens: { operation: 'count_tokens', api: 'count_tokens' },
+  moderations: { operation: 'moderation', api: 'moderations' },
+  rerank: { operation: 'rerank', api: 'rerank' },
+  rerank_v2: { operation: 'rerank', api: 'rerank' },
+  images: { operation: 'image_generation', api: 'images_generations' },
+  speech: { operation: 'speech', api: 'audio_speech' },
   models: { operation: 'list_models', api: 'models' },
   passthrough: { operation: 'passthrough', api: 'passthrough' },
 }
@@ -54,6 +70,10 @@ export const routeTypes = {
   responses: { kind: 'endpoint', endpoint: 'responses' },
   embeddings: { kind: 'endpoint', endpoint: 'embeddings' },
   anthropicTokenCount: { kind: 'endpoint', endpoint: 'count_tokens' },
+  moderations: { kind: 'endpoint', endpoint: 'moderations' },
+  rerank: { kind: 'endpoint', endpoint: 'rerank' },
+  imageGenerations: { kind: 'endpoint', endpoint: 'images' },
+  audioSpeech: { kind: 'endpoint', endpoint: 'speech' },
   models: { kind: 'models', id: undefined },
   passthrough,
 } satisfies Record<string, EndpointMatch>
@@ -73,7 +93,7 @@ export function endpointsBySuffix(routes: Readonly<Record<string, RouteType>>): 
 
   function matchSuffix(path: string): EndpointMatch | undefined {
     for (const { suffix, match, inside } of suffixes) {
-      if (path.endsWith(suffix)) return match
+      if (path.endsWith(suffix)) return isSecondRerank(match, path) ? rerankV2 : match
       if (match.kind !== 'models') continue
       const start = path.lastIndexOf(inside)
       if (start !== -1) return { kind: 'models', id: decodePercent(path.slice(start + inside.length)) }
@@ -101,7 +121,24 @@ export function endpointsBySuffix(routes: Readonly<Record<string, RouteType>>): 
 }
 
 function formatOf(endpoint: Endpoint): ErrorFormat {
-  return endpoint === 'messages' || endpoint === 'count_tokens' ? 'anthropic' : 'openai'
+  switch (endpoint) {
+    case 'messages':
+    case 'count_tokens':
+      return 'anthropic'
+    case 'rerank':
+    case 'rerank_v2':
+      return 'cohere'
+    default:
+      return 'openai'
+  }
+}
+
+const rerankV2: EndpointMatch = { kind: 'endpoint', endpoint: 'rerank_v2' }
+const rerankV2Path = '/v2/rerank'
+
+/** Both versions of the call have the same suffix. */
+function isSecondRerank(match: EndpointMatch, path: string): boolean {
+  return match.kind === 'endpoint' && match.endpoint === 'rerank' && path.endsWith(rerankV2Path)
 }
 
 const endpointPaths: ReadonlyMap<string, EndpointMatch> = new Map([
@@ -111,6 +148,10 @@ const endpointPaths: ReadonlyMap<string, EndpointMatch> = new Map([
   ['/responses', { kind: 'endpoint', endpoint: 'responses' }],
   ['/messages', { kind: 'endpoint', endpoint: 'messages' }],
   ['/messages/count_tokens', { kind: 'endpoint', endpoint: 'count_tokens' }],
+  ['/moderations', { kind: 'endpoint', endpoint: 'moderations' }],
+  ['/rerank', { kind: 'endpoint', endpoint: 'rerank' }],
+  ['/images/generations', { kind: 'endpoint', endpoint: 'images' }],
+  ['/audio/speech', { kind: 'endpoint', endpoint: 'speech' }],
   ['/models', { kind: 'models', id: undefined }],
 ] satisfies [string, EndpointMatch][])
 
@@ -124,9 +165,9 @@ export function matchEndpoint(path: string): EndpointMatch {
   const rest = pathAfterVersion(path)
   const match = endpointPaths.get(rest)
   if (match) return match
-  return rest.startsWith(modelPrefix)
-    ? { kind: 'models', id: decodePercent(rest.slice(modelPrefix.length)) }
-    : unknown
+  if (rest.startsWith(modelPrefix))
+    return { kind: 'models', id: decodePercent(rest.slice(modelPrefix.length)) }
+  return path.endsWith(rerankV2Path) ? rerankV2 : unknown
 }
 
 /**
@@ -175,6 +216,7 @@ export function deploymentIn(path: string): { model: string; rest: string } | un
  */
 export function errorFormatOf({ path, headers }: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat {
   if (path.endsWith('/messages') || path.endsWith('/messages/count_tokens')) return 'anthropic'
+  if (path.endsWith('/rerank')) return 'cohere'
   if (headers['anthropic-version'] === undefined) return 'openai'
   return matchEndpoint(path).kind === 'endpoint' ? 'openai' : 'anthropic'
 }

@@ -1,5 +1,6 @@
 import { readJson } from '../../../lib/json/read.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { LlmApi, LlmMessage } from '../../../pipeline/llm-message.ts'
 import type { Call } from './call.ts'
 import type { Endpoint } from './endpoints.ts'
@@ -11,10 +12,34 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
     case 'messages':
     case 'responses':
     case 'completions':
+    case 'moderations':
+    case 'rerank':
+    case 'images':
+    case 'speech':
       return endpoint
+    case 'rerank_v2':
+      return 'rerank'
     default:
       return undefined
   }
+}
+
+/** Calls whose responses have texts of the model, complete or streamed. */
+const answersText: ReadonlySet<Call['endpoint']> = new Set(['chat', 'completions', 'messages', 'responses'])
+
+/** The view of policies on the response of a call; undefined if the response has no texts. */
+export function answerOf(
+  exchange: Exchange,
+  endpoint: Endpoint,
+  form: 'whole' | 'stream',
+): LlmMessage | undefined {
+  const hasText = answersText.has(endpoint) || (endpoint === 'images' && form === 'whole')
+  return hasText ? exchange.llm?.message : undefined
+}
+
+/** Whether a response consists of texts, which are counted if it has no usage. */
+export function generatesText(endpoint: Endpoint): boolean {
+  return answersText.has(endpoint)
 }
 
 /** The view of policies on a call; undefined for calls without text content. */

@@ -55,13 +55,13 @@ describe('passthrough of a model', () => {
 
   it('forwards paths of unknown calls, for its models only', async () => {
     const body = { model: 'm' }
-    const known = await passed({ passthrough: 'opaque' }, { path: '/v1/images/generations', body })
-    expect([known.status, known.sent?.path]).toEqual([200, '/v1/images/generations'])
+    const known = await passed({ passthrough: 'opaque' }, { path: '/v1/videos/remix', body })
+    expect([known.status, known.sent?.path]).toEqual([200, '/v1/videos/remix'])
     const models = [
       { name: 'a', provider: 'openai', passthrough: 'opaque' as const },
       { name: 'm', provider: 'openai' },
     ]
-    const refused = await passed({}, { path: '/v1/images/generations', body }, { models })
+    const refused = await passed({}, { path: '/v1/videos/remix', body }, { models })
     expect([refused.status, refused.sent]).toEqual([404, undefined])
   })
 
@@ -89,9 +89,9 @@ describe('passthrough of a model', () => {
   it.each([
     '/v1/deployments/expensive/chat/completions',
     '/v1/deployments/m/chat/completions',
-    '/v1/Deployments/expensive/images/generations',
-    '/v1/deployments%2Fexpensive/images/generations',
-    '/v1/x/../deployments/expensive/images/generations',
+    '/v1/Deployments/expensive/videos/remix',
+    '/v1/deployments%2Fexpensive/videos/remix',
+    '/v1/x/../deployments/expensive/videos/remix',
   ])('refuses %s, which a provider serves for another model or as a known call', async (path) => {
     const azure = {
       provider: 'azure',
@@ -106,9 +106,9 @@ describe('passthrough of a model', () => {
     expect([status, sent]).toEqual([404, undefined])
     const own = await passed(
       { passthrough: 'opaque', ...azure },
-      { path: '/v1/deployments/m/images/generations', body: { model: 'm' } },
+      { path: '/v1/deployments/m/videos/remix', body: { model: 'm' } },
     )
-    expect(own.sent?.path).toBe('/openai/deployments/m/images/generations?api-version=2024-10-21')
+    expect(own.sent?.path).toBe('/openai/deployments/m/videos/remix?api-version=2024-10-21')
   })
 
   it('refuses another spelling of a configured path', async () => {

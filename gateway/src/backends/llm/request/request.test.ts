@@ -15,7 +15,7 @@ const gateway = (options = {}) => fixtureGateway(config, () => jsonReply(complet
 
 describe('readRequest', () => {
   it.each<[string, FixtureCall, number, string, string | null]>([
-    ['an unknown path', { path: '/v1/rerank', body: chatBody }, 404, 'not_found', null],
+    ['an unknown path', { path: '/v1/threads', body: chatBody }, 404, 'not_found', null],
     ['a wrong method', { method: 'GET' }, 405, 'method_not_allowed', null],
     ['a wrong method on models', { method: 'POST', path: '/v1/models' }, 405, 'method_not_allowed', null],
     [
@@ -249,14 +249,14 @@ describe('passthrough', () => {
   it('forwards to the model in the body', async () => {
     const target = passing()
     const { text } = await call(target, {
-      path: '/a/v1/images/generations',
+      path: '/a/v1/videos',
       query: '?x=1',
       body: { model: 'img' },
     })
     expect(text).toBe('raw')
     expect(target.sent[0]).toMatchObject({
       origin: 'https://api.openai.com',
-      path: '/v1/images/generations?x=1',
+      path: '/v1/videos?x=1',
     })
     expect(bodyOf(target.sent[0])).toEqual({ model: 'gpt-image-1' })
   })

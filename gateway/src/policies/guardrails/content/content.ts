@@ -2,6 +2,7 @@ import type { LlmApi } from '../../../pipeline/llm-message.ts'
 import { chatContent } from './chat.ts'
 import { completionsContent } from './completions.ts'
 import type { ContentReader } from './content-reader.ts'
+import { imagesContent, moderationsContent, rerankContent, speechContent } from './input-texts.ts'
 import { messagesContent } from './messages.ts'
 import { responsesContent } from './responses.ts'
 
@@ -11,4 +12,8 @@ export const contentReaders: Readonly<Record<LlmApi, ContentReader>> = {
   completions: completionsContent,
   messages: messagesContent,
   responses: responsesContent,
+  moderations: moderationsContent,
+  rerank: rerankContent,
+  images: imagesContent,
+  speech: speechContent,
 }

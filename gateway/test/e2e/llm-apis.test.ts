@@ -1,0 +1,170 @@
+import { CohereClient, CohereClientV2, CohereError } from 'cohere-ai'
+import OpenAI from 'openai'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { aliceKey, aliceRecord, openAiModel } from '../support/llm-config.ts'
+import { cohereKey, imageUsage, mockCohere, mockMedia } from '../support/mock-media.ts'
+import { openAiKey } from '../support/mock-openai.ts'
+import type { MockServer } from '../support/mock-server.ts'
+import { until } from '../support/wait.ts'
+
+let media: MockServer
+let cohere: MockServer
+let gateway: Gateway
+
+/** The official SDK, without the gateway and through it. */
+let clients: { direct: OpenAI; through: OpenAI }
+let rerankers: Record<'direct' | 'through', { one: CohereClient; two: CohereClientV2 }>
+
+const ownKey = 'tg-canary-small-71aa'
+
+beforeAll(async () => {
+  media = await mockMedia({ lifetime: 'file' })
+  cohere = await mockCohere({ lifetime: 'file' })
+  const guard = { regex: { action: 'reject', rules: [{ pattern: 'SECRET' }] } }
+  const models = ['omni-moderation-*', 'gpt-image-*', 'tts-*', 'gpt-4o-*']
+  gateway = await startGateway(
+    {
+      config: { modelCatalog: [{ inline: catalog }] },
+      llm: {
+        models: [
+          ...models.map((name) => openAiModel(name, media.url)),
+          openAiModel('guarded-*', media.url, { guardrails: { request: [guard] } }),
+          {
+            name: 'rerank-*',
+            provider: 'cohere',
+            params: { baseUrl: `${cohere.url}/compatibility/v1`, apiKey: cohereKey },
+          },
+          { name: 'echo', provider: 'echo' },
+        ],
+        policies: {
+          apiKey: {
+            mode: 'strict',
+            keys: [aliceRecord, { key: ownKey, allowedModels: ['tts-*'], metadata: { id: 'key-small' } }],
+          },
+        },
+      },
+    },
+    { lifetime: 'file' },
+  )
+  const openAi = (apiKey: string, url: string) => new OpenAI({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
+  clients = { direct: openAi(openAiKey, media.url), through: openAi(aliceKey, gateway.url) }
+  const reranker = (token: string, environment: string) => {
+    const options = { token, environment, maxRetries: 0 }
+    return { one: new CohereClient(options), two: new CohereClientV2(options) }
+  }
+  rerankers = { direct: reranker(cohereKey, cohere.url), through: reranker(aliceKey, gateway.url) }
+})
+
+const catalog = {
+  providers: { openai: { models: { 'gpt-image-1': { rates: { input: '5.00', output: '40.00' } } } } },
+}
+
+/** Makes a call without and with the gateway, and expects equal results. */
+async function same<T>(make: (client: OpenAI) => Promise<T>): Promise<T> {
+  const [direct, through] = [await make(clients.direct), await make(clients.through)]
+  expect(through).toEqual(direct)
+  return through
+}
+
+/** The access log line of the last call of a model. */
+async function lastLine(model: string): Promise<Record<string, unknown>> {
+  const line = await until(`the log line of ${model}`, () =>
+    gateway
+      .stdout()
+      .split('\n')
+      .findLast((text) => text.includes(`"${model}"`) && text.includes('"status"')),
+  )
+  return JSON.parse(line)
+}
+
+describe('the SDK of OpenAI', () => {
+  it('reads the same moderations', async () => {
+    const result = await same((client) =>
+      client.moderations.create({ model: 'omni-moderation-latest', input: ['hello', 'an attack'] }),
+    )
+    expect(result.results.map(({ flagged }) => flagged)).toEqual([false, true])
+  })
+
+  it('reads the same image, whose tokens are counted and priced', async () => {
+    const image = await same((client) => client.images.generate({ model: 'gpt-image-1', prompt: 'a lake' }))
+    expect(image.usage).toEqual(imageUsage)
+    const line = await lastLine('gpt-image-1')
+    expect(JSON.stringify(line)).toContain('4160')
+  })
+
+  it('reads the same partial images of a stream', async () => {
+    const events = await same(async (client) => {
+      const stream = await client.images.generate({
+        ...{ model: 'gpt-image-1', prompt: 'a lake', stream: true as const, partial_images: 2 },
+      })
+      const seen: unknown[] = []
+      for await (const event of stream) seen.push(event)
+      return seen
+    })
+    expect(events).toHaveLength(3)
+  })
+
+  it('reads the same speech, as bytes and as events', async () => {
+    const spoken = { model: 'tts-1', voice: 'alloy', input: 'Good morning' }
+    const bytes = await same(async (client) =>
+      Buffer.from(await (await client.audio.speech.create(spoken)).arrayBuffer()).toString('base64'),
+    )
+    expect(bytes.length).toBeGreaterThan(200_000)
+    const events = await same(async (client) =>
+      (await client.audio.speech.create({ ...spoken, stream_format: 'sse' })).text(),
+    )
+    expect(events).toContain('speech.audio.done')
+  })
+
+  it('receives a refusal that names providers of the call', async () => {
+    const refused = clients.through.moderations.create({ model: 'echo', input: 'hello' })
+    await expect(refused).rejects.toMatchObject({ status: 400, code: 'unsupported_endpoint' })
+    await expect(refused).rejects.toThrow(/does not offer moderations.*openai/)
+  })
+})
+
+describe('the SDK of Cohere', () => {
+  const documents = ['Carson City', 'Washington', 'Capitalism']
+
+  it('reads the same ranking in both versions of the API', async () => {
+    const one = { model: 'rerank-v3.5', query: 'capital', documents, topN: 2, returnDocuments: true }
+    expect(await rerankers.through.one.rerank(one)).toEqual(await rerankers.direct.one.rerank(one))
+    const two = { model: 'rerank-v3.5', query: 'capital', documents, topN: 2 }
+    const ranked = await rerankers.through.two.rerank(two)
+    expect(ranked).toEqual(await rerankers.direct.two.rerank(two))
+    expect(ranked.results.map(({ index }) => index)).toEqual([2, 1])
+    expect(cohere.seen.map(({ path }) => path)).toEqual([
+      '/v1/rerank',
+      '/v1/rerank',
+      '/v2/rerank',
+      '/v2/rerank',
+    ])
+  })
+
+  it('receives errors of the gateway in the shape of Cohere', async () => {
+    const refused = rerankers.through.two.rerank({ model: 'unknown', query: 'q', documents })
+    await expect(refused).rejects.toBeInstanceOf(CohereError)
+    await expect(refused).rejects.toMatchObject({
+      statusCode: 404,
+      body: { message: 'Model not found', code: 'model_not_found' },
+    })
+  })
+})
+
+it('applies keys and guards to the input of every call', async () => {
+  const headers = (key: string) => ({ 'content-type': 'application/json', authorization: `Bearer ${key}` })
+  const post = (path: string, body: object, key = aliceKey) =>
+    fetch(`${gateway.url}${path}`, { method: 'POST', headers: headers(key), body: JSON.stringify(body) })
+  const denied = await post('/v1/images/generations', { model: 'gpt-image-1', prompt: 'x' }, ownKey)
+  expect(denied.status).toBe(403)
+  const seen = media.seen.length
+  for (const [path, body] of [
+    ['/v1/images/generations', { prompt: 'SECRET' }],
+    ['/v1/audio/speech', { input: 'SECRET' }],
+    ['/v1/moderations', { input: ['ok', 'SECRET'] }],
+  ] as const) {
+    expect((await post(path, { model: 'guarded-1', ...body })).status).toBe(403)
+  }
+  expect(media.seen).toHaveLength(seen)
+})

@@ -1,0 +1,140 @@
+import type { ServerResponse } from 'node:http'
+import type { Lifetime } from './cleanup.ts'
+import { openAiKey } from './mock-openai.ts'
+import {
+  type MockServer,
+  member,
+  type SeenRequest,
+  sendEvents,
+  sendJson,
+  startMockServer,
+} from './mock-server.ts'
+
+/** The key that the rerank service accepts. */
+export const cohereKey = 'co-canary-9f31aa'
+
+/** The services of images, audio and moderation of OpenAI, with the shapes of its API reference. */
+export function mockMedia(options: { lifetime?: Lifetime } = {}): Promise<MockServer> {
+  return startMockServer(async (request, response) => {
+    if (request.headers.authorization !== `Bearer ${openAiKey}`) {
+      const error = {
+        message: 'Incorrect API key provided: sk-wrong.',
+        type: 'invalid_request_error',
+        param: null,
+      }
+      sendJson(response, { status: 401, body: { error: { ...error, code: 'invalid_api_key' } } })
+      return
+    }
+    const handler = handlers[request.path.split('?')[0] ?? '']
+    if (handler) handler(request, response)
+    else sendJson(response, { status: 404, body: { error: { message: `Invalid URL (${request.path})` } } })
+  }, options.lifetime)
+}
+
+type Handler = (request: SeenRequest, response: ServerResponse) => void
+
+const handlers: Record<string, Handler | undefined> = {
+  '/v1/moderations': moderations,
+  '/v1/images/generations': images,
+  '/v1/audio/speech': speech,
+}
+
+const serviceHeaders = { 'x-request-id': 'req_media_1', 'openai-version': '2020-10-01' }
+
+function moderations({ json }: SeenRequest, response: ServerResponse): void {
+  const input = member(json, 'input')
+  const inputs: unknown[] = Array.isArray(input) ? input : [input]
+  const results = inputs.map((item) => {
+    const flagged = JSON.stringify(item).includes('attack')
+    return {
+      flagged,
+      categories: { violence: flagged, 'violence/graphic': false },
+      category_scores: { violence: flagged ? 0.98 : 0.0001, 'violence/graphic': 0.00001 },
+      category_applied_input_types: { violence: ['text'], 'violence/graphic': ['text'] },
+    }
+  })
+  const model = member(json, 'model')
+  sendJson(response, { status: 200, headers: serviceHeaders, body: { id: 'modr-1', model, results } })
+}
+
+/** A picture larger than a line of text may be. */
+const picture = Buffer.alloc(1_200_000, 7).toString('base64')
+
+export const imageUsage = {
+  total_tokens: 4210,
+  input_tokens: 50,
+  output_tokens: 4160,
+  input_tokens_details: { text_tokens: 40, image_tokens: 10 },
+}
+
+function images({ json }: SeenRequest, response: ServerResponse): void {
+  const settings = { background: 'opaque', output_format: 'png', quality: 'high', size: '1024x1024' }
+  const created = 1_760_000_000
+  if (member(json, 'stream') !== true) {
+    const data = [{ b64_json: picture, revised_prompt: `A painting: ${member(json, 'prompt')}` }]
+    sendJson(response, {
+      status: 200,
+      headers: serviceHeaders,
+      body: { created, ...settings, data, usage: imageUsage },
+    })
+    return
+  }
+  const event = (type: string, fields: object) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, b64_json: picture, created_at: created, ...settings, ...fields })}\n\n`
+  sendEvents(response, [
+    event('image_generation.partial_image', { partial_image_index: 0 }),
+    event('image_generation.partial_image', { partial_image_index: 1 }),
+    event('image_generation.completed', { usage: imageUsage }),
+  ])
+}
+
+/** Bytes that are no text. */
+const sound = Buffer.from(Array.from({ length: 200_000 }, (_, index) => (index * 31) % 256))
+
+function speech({ json }: SeenRequest, response: ServerResponse): void {
+  if (member(json, 'stream_format') === 'sse') {
+    const delta = sound.subarray(0, 3000).toString('base64')
+    const usage = { input_tokens: 14, output_tokens: 101, total_tokens: 115 }
+    sendEvents(response, [
+      `data: ${JSON.stringify({ type: 'speech.audio.delta', audio: delta })}\n\n`,
+      `data: ${JSON.stringify({ type: 'speech.audio.done', usage })}\n\n`,
+    ])
+    return
+  }
+  response.writeHead(200, { 'content-type': 'audio/mpeg', 'transfer-encoding': 'chunked', ...serviceHeaders })
+  response.write(sound.subarray(0, 70_000))
+  response.end(sound.subarray(70_000))
+}
+
+/** The rerank service of Cohere, in both versions. */
+export function mockCohere(options: { lifetime?: Lifetime } = {}): Promise<MockServer> {
+  return startMockServer(({ path, headers, json }, response) => {
+    if (headers.authorization !== `Bearer ${cohereKey}`) {
+      sendJson(response, { status: 401, body: { message: 'invalid api token' } })
+      return
+    }
+    const version = /^\/v([12])\/rerank$/.exec(path)?.[1]
+    const documents = member(json, 'documents')
+    if (version === undefined || !Array.isArray(documents)) {
+      const status = version === undefined ? 404 : 400
+      sendJson(response, {
+        status,
+        body: { id: 'err-1', message: 'invalid request: list of documents must not be empty' },
+      })
+      return
+    }
+    const order = documents.map((_, index) => ({ index, relevance_score: 0.9 / (documents.length - index) }))
+    const ranked = order.toReversed().slice(0, Number(member(json, 'top_n') ?? documents.length))
+    const echoes = member(json, 'return_documents') === true
+    sendJson(response, {
+      status: 200,
+      body: {
+        id: '2d1e0b7c-5c5d-4f7c-8f4e-9a0f7a2c1d11',
+        results: ranked.map((result) =>
+          echoes ? { ...result, document: { text: documents[result.index] } } : result,
+        ),
+        meta: { api_version: { version }, billed_units: { search_units: 1 } },
+      },
+    })
+  }, options.lifetime)
+}
