@@ -1,6 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { endAfter } from '../support/cleanup.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
@@ -152,6 +154,26 @@ describe('the login of a user at a target', () => {
     for (const { messages } of answers) expect(messages.at(-1)).toHaveProperty('result')
     const tokens = server.seen.slice(before).map(({ headers }) => String(headers.authorization).slice(7))
     expect(new Set(tokens.filter((token) => !revoked.has(token))).size).toBe(1)
+  })
+
+  it('has one session at the target for the HTTP+SSE transport, on all threads', async () => {
+    const headers = await as('ada')
+    // A connection for each message, and so any of the threads.
+    const fetchOnce: typeof fetch = (input, init) =>
+      fetch(input, {
+        ...init,
+        headers: { ...Object.fromEntries(new Headers(init?.headers)), ...headers, connection: 'close' },
+      })
+    const client = new Client({ name: 'test', version: '1' })
+    endAfter('test', () => client.close())
+    const before = server.seen.length
+    await client.connect(new SSEClientTransport(new URL('/sse', gateway.mcpUrl), { fetch: fetchOnce }))
+    for (let round = 0; round < 12; round += 1) {
+      const { content } = await client.callTool({ name: 'tickets_read', arguments: {} })
+      expect(content).toEqual([{ type: 'text', text: 'read' }])
+    }
+    const begun = server.seen.slice(before).filter(({ json }) => member(json, 'method') === 'initialize')
+    expect(begun.map(({ json }) => member(json, 'params', 'clientInfo', 'name'))).toEqual(['test'])
   })
 
   it('survives a restart, encrypted', async () => {

@@ -6,6 +6,7 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Backend } from '../../../pipeline/policy.ts'
 import { readTargetObject } from '../message/json-edit.ts'
 import type { ClientMessage } from '../message/json-rpc.ts'
+import { startFlow } from '../message/merged-sink.ts'
 import type { MessageFlow, MessageSink } from '../message/message.ts'
 import { acceptsEventStream, revisionOf } from '../message/protocol.ts'
 import type { Admission, Slot } from '../sessions/admission.ts'
@@ -194,14 +195,15 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
       },
     })
     if (sink === undefined) return false
-    flow = session.target.request(json, context, {
+    const responses: MessageSink = {
       ...sink,
       message(received) {
         if (json.value['method'] === 'initialize' && received.value['result'] !== undefined)
           listenTo(session, own, context)
         return sink.message(received)
       },
-    })
+    }
+    flow = startFlow(responses, () => session.target.request(json, context, responses))
     if (cancelled) flow.cancel()
     return true
   }

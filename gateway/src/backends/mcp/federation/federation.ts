@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../../lib/json/json.ts'
 import { withChecks } from '../checks/checks.ts'
 import { withUserLogin } from '../logins/login-session.ts'
+import { withUserAuthorization } from '../logins/user-authorization.ts'
 import type { TargetFailure } from '../message/message.ts'
 import { withPermissions } from '../permissions/permissions.ts'
 import { withRemoteSessions } from '../planes/remotable.ts'
@@ -39,7 +40,9 @@ export function federate(members: readonly Target[], options: FederationOptions)
       withInitializeLimit(
         withPermissions(
           withChecks(
-            withRecordedCalls(withTraceContext(withClientAuthorization(withRemoteSessions(member)))),
+            withRecordedCalls(
+              withTraceContext(withUserAuthorization(withClientAuthorization(withRemoteSessions(member)))),
+            ),
           ),
         ),
         initializeTimeoutMs,

@@ -159,6 +159,9 @@ function createSession(memberSessions: MemberSessions): TargetSession {
     async close() {
       await Promise.all(sessions.map((session) => session?.close()))
     },
+    async closeUnshared() {
+      await Promise.all(sessions.map((session) => session?.closeUnshared?.()))
+    },
     onTerminated(listener) {
       onTerminated = listener
     },

@@ -1,5 +1,3 @@
-import { isJsonObject } from '../../../lib/json/json.ts'
-import type { Peers } from '../../../lib/planes/peers.ts'
 import { messageOf } from '../../../lib/thrown.ts'
 import type { Send } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
@@ -237,74 +235,4 @@ function readClient({
     issuer,
     expiresAt: typeof expiresAt === 'number' ? expiresAt : undefined,
   }
-}
-
-const callTimeoutMs = 60_000
-
-/** The service of the first data plane, for all others. */
-export function shareLoginService(name: string, peers: Peers, create: () => LoginService): LoginService {
-  const service = `mcp login ${name}`
-  if (peers.self === 0) {
-    const own = create()
-    peers.serve(service, { call: (request) => perform(own, request) })
-    return own
-  }
-  const ask = async (request: object): Promise<Record<string, unknown>> => {
-    try {
-      const result = await peers.call(0, service, request, callTimeoutMs)
-      return isJsonObject(result) ? result : {}
-    } catch {
-      return {}
-    }
-  }
-  return {
-    token: async (user, refused) => readToken(await ask({ kind: 'token', user, refused })),
-    authorize: async (challenge) => readStart(await ask({ kind: 'authorize', challenge })),
-    redeem: async ({ origin, ...login }) =>
-      readDone(await ask({ kind: 'redeem', ...login, ...namedOf(origin) })),
-  }
-}
-
-function readToken({ kind, token, expiresAt }: Record<string, unknown>): UserToken {
-  if (kind === 'none') return { kind }
-  if (kind !== 'token' || typeof token !== 'string') return { kind: 'unavailable' }
-  return { kind, token, expiresAt: typeof expiresAt === 'number' ? expiresAt : undefined }
-}
-
-function namedOf({ issuer: server, clientId: client }: LoginOrigin) {
-  return { server, client }
-}
-
-function readStart(result: Record<string, unknown>): LoginStart | LoginFailure {
-  const { kind, address, server, client } = result
-  if (kind !== 'started' || typeof address !== 'string') return readFailure(result)
-  return { kind, address, origin: { issuer: String(server), clientId: String(client) } }
-}
-
-function readDone(result: Record<string, unknown>): LoginDone | LoginFailure {
-  return result['kind'] === 'done' ? { kind: 'done' } : readFailure(result)
-}
-
-function readFailure({ reason }: Record<string, unknown>): LoginFailure {
-  return { kind: 'failed', reason: typeof reason === 'string' ? reason : 'the gateway is restarting' }
-}
-
-async function perform(own: LoginService, request: unknown): Promise<unknown> {
-  const { kind, user, refused, challenge, code, verifier, issuer, server, client } = isJsonObject(request)
-    ? request
-    : {}
-  const text = (value: unknown) => (typeof value === 'string' ? value : '')
-  const optional = (value: unknown) => (typeof value === 'string' ? value : undefined)
-  if (kind === 'token') return own.token(text(user), optional(refused))
-  if (kind === 'authorize') {
-    const result = await own.authorize(text(challenge))
-    return result.kind === 'started' ? { ...result, ...namedOf(result.origin) } : result
-  }
-  return own.redeem({
-    user: text(user),
-    code: text(code),
-    verifier: text(verifier),
-    origin: { issuer: text(server), clientId: text(client) },
-    issuer: optional(issuer),
-  })
 }

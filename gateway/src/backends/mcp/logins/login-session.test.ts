@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { collect, fakeTarget, fixtureContext, request, settle } from '../../../../test/fixtures/mcp.ts'
 import { fixtureExchange } from '../../../../test/fixtures/pipeline.ts'
+import { federate } from '../federation/federation.ts'
 import { messageOf } from '../message/json-rpc.ts'
-import type { TargetFailure } from '../message/message.ts'
+import type { Message, MessageSink, TargetFailure } from '../message/message.ts'
+import type { RecordedCall } from '../targets/target.ts'
 import { createLoginLinks } from './links.ts'
 import { withUserLogin } from './login-session.ts'
 import type { CallToken, TargetLogin } from './target-login.ts'
+import { withUserAuthorization } from './user-authorization.ts'
 
 const context = fixtureContext({ caller: fixtureExchange() })
 const none = { kind: 'none', url: 'https://a.test/oauth/start' } as const
@@ -14,20 +17,25 @@ const unauthorized: TargetFailure = {
   reply: { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: Buffer.from('who?') },
 }
 
+/** A login with the same token for all calls. */
+function loginWith(token: CallToken): TargetLogin {
+  const unexpected = () => Promise.reject(new Error('unexpected'))
+  return {
+    target: 't',
+    publicUrl: new URL('https://a.test'),
+    links: createLoginLinks(new Uint8Array(32), 'x', () => 0),
+    service: { token: unexpected, authorize: unexpected, redeem: unexpected },
+    link: () => none.url,
+    token: async () => token,
+  }
+}
+
 function world(behaviours: Parameters<typeof fakeTarget>[1] = {}) {
   const state: { token: CallToken; refused: (string | undefined)[]; wait?: Promise<void> } = {
     ...{ token: none, refused: [] },
   }
   const login: TargetLogin = {
-    target: 't',
-    publicUrl: new URL('https://a.test'),
-    links: createLoginLinks(new Uint8Array(32), 'x', () => 0),
-    service: {
-      token: () => Promise.reject(new Error('unexpected')),
-      authorize: () => Promise.reject(new Error('unexpected')),
-      redeem: () => Promise.reject(new Error('unexpected')),
-    },
-    link: () => none.url,
+    ...loginWith(none),
     async token(_, refused) {
       state.refused.push(refused)
       await state.wait
@@ -35,7 +43,7 @@ function world(behaviours: Parameters<typeof fakeTarget>[1] = {}) {
     },
   }
   const target = fakeTarget('t', behaviours)
-  const combined = withUserLogin({ ...target, login })
+  const combined = withUserLogin(withUserAuthorization({ ...target, login }))
   async function ask(session: ReturnType<typeof combined.open>, method: string, params = {}) {
     const sink = collect()
     session.request(request(1, method, params), context, sink)
@@ -169,5 +177,104 @@ describe('a call with the token of its user', () => {
     state.token = { kind: 'token', token: 'a' }
     expect(await combined.open().deliver(notification, context)).toBeUndefined()
     expect(target.sessions[0]?.delivered).toMatchObject([{ method: 'notifications/x' }])
+  })
+})
+
+describe('a session closed while it connects', () => {
+  const initialize = { protocolVersion: '2025-11-25', capabilities: {} }
+
+  it('ends the session at the target', async () => {
+    let answer = () => {}
+    const behaviours = {
+      initialize: (_: object, sink: MessageSink, { value }: Message) => {
+        answer = () => {
+          sink.message(messageOf({ jsonrpc: '2.0', id: value['id'] ?? null, result: {} }))
+          sink.end()
+        }
+        return undefined
+      },
+    }
+    const { combined, ask, state, target } = world({ behaviours })
+    const session = combined.open()
+    await ask(session, 'initialize', initialize)
+    state.token = { kind: 'token', token: 'a' }
+    const pending = await ask(session, 'tools/list')
+    await session.close()
+    expect(target.sessions[0]?.closed).toBe(1)
+    answer()
+    for (let turn = 0; turn < 10; turn += 1) await settle()
+    expect(pending.failure).toMatchObject({ kind: 'ended' })
+    expect(target.sessions[0]?.delivered).toEqual([])
+    expect((await ask(session, 'tools/list')).failure).toMatchObject({ kind: 'ended' })
+    expect(target.sessions).toHaveLength(1)
+  })
+
+  it('opens none if it still waits for the token', async () => {
+    const { combined, ask, state, target } = world()
+    const wait = Promise.withResolvers<void>()
+    Object.assign(state, { token: { kind: 'token', token: 'a' }, wait: wait.promise })
+    const session = combined.open()
+    const pending = await ask(session, 'initialize', initialize)
+    const delivered = session.deliver(messageOf({ jsonrpc: '2.0', method: 'x' }), context)
+    await session.close()
+    wait.resolve()
+    expect(await delivered).toBeUndefined()
+    for (let turn = 0; turn < 10; turn += 1) await settle()
+    expect(pending.failure).toMatchObject({ kind: 'ended' })
+    expect(target.sessions).toEqual([])
+  })
+})
+
+describe('a call that the target refuses first', () => {
+  it('is checked, limited and recorded once', async () => {
+    let calls = 0
+    const target = fakeTarget('t', {
+      behaviours: {
+        'tools/call': () => {
+          calls += 1
+          return calls === 1 ? unauthorized : { content: [] }
+        },
+      },
+    })
+    const federation = federate([{ ...target, login: loginWith({ kind: 'token', token: 'a' }) }], {
+      ...{ prefixMode: 'conditional', failOpen: false, version: '1', initializeTimeoutMs: 1_000 },
+    })
+    const session = federation?.target.open()
+    const counts = { rules: 0, requests: 0, results: 0, records: 0 }
+    const attempt = { startedAt: undefined } as unknown as RecordedCall['attempt']
+    const checked = fixtureContext({
+      caller: fixtureExchange(),
+      permissions: {
+        permits() {
+          counts.rules += 1
+          return true
+        },
+        permitsMethod: () => true,
+      },
+      checks: {
+        request(message) {
+          counts.requests += 1
+          return { kind: 'forward', message, headers: [] }
+        },
+        checksResult: () => true,
+        async result(_request, _target, response) {
+          counts.results += 1
+          return response
+        },
+      },
+      recorder: {
+        begin() {
+          counts.records += 1
+          return { attempt, span: undefined }
+        },
+        received() {},
+        ended() {},
+      },
+    })
+    const sink = collect()
+    session?.request(request(1, 'tools/call', { name: 'read' }), checked, sink)
+    for (let turn = 0; turn < 20; turn += 1) await settle()
+    expect(sink.messages).toMatchObject([{ id: 1, result: { content: [] } }])
+    expect([calls, counts]).toEqual([2, { rules: 1, requests: 1, results: 1, records: 1 }])
   })
 })

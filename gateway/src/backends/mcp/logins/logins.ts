@@ -12,8 +12,9 @@ import { identifiesUser, ownerOf } from '../sessions/owner.ts'
 import type { TargetAddress } from '../targets/address.ts'
 import type { LoginConfig } from './config.ts'
 import { createLoginLinks, digestOf, type LoginUser } from './links.ts'
-import { createLoginService, shareLoginService } from './login-service.ts'
+import { createLoginService, type LoginService } from './login-service.ts'
 import { basePathOf, createLoginPages } from './pages.ts'
+import { createLoginHub } from './shared-service.ts'
 import type { TargetLogin } from './target-login.ts'
 import { createTokenStore } from './token-store.ts'
 
@@ -39,19 +40,20 @@ export function compileLogin(
   const url = address.origin + address.path
   const secret = readSecret(config, context)
   const settings = digestOf(JSON.stringify([url, issuer, clientId, scopes, redirectUri, folder]))
+  const egress = egressOf({ url, issuer, node }, context)
+  // Tokens in memory survive reloads, also those that change the service.
+  const store = context.retained(`mcp logins: tokens ${settings}`, () => createTokenStore(folder, key))
   const create = () =>
     createLoginService(
       {
         ...{ target, url, issuer, redirectUri, scopes },
         client: clientId === undefined ? undefined : { id: clientId, secret },
-        store: withPrefix(createTokenStore(folder, key), settings),
-        send: sendUnder(egressOf({ url, issuer, node }, context), context.send),
+        store: withPrefix(store, settings),
+        send: sendUnder(egress, context.send),
       },
       context,
     )
-  // Tokens survive reloads. The secret of the client is part of the name, as a digest.
-  const name = `mcp logins ${settings} ${digestOf(secret ?? '')}`
-  const service = context.retained(name, () => shareLoginService(name, context.peers, create))
+  const service = shareService([target, settings, digestOf(secret ?? ''), egress.key], create, context)
   const links = createLoginLinks(key, redirectUri, () => context.clock.now())
   const userOf = (caller: Pick<Exchange, 'facts'>): LoginUser | undefined => {
     const owner = ownerOf(caller)
@@ -75,6 +77,17 @@ export function compileLogin(
       return { kind: 'none', url: linkOf(user) }
     },
   }
+}
+
+/** The service of these settings; another one for other settings, such as a new egress policy. */
+function shareService(
+  settings: readonly string[],
+  create: () => LoginService,
+  { peers, retained }: CompileContext,
+): LoginService {
+  const hub = retained('mcp logins: hub', () => createLoginHub(peers))
+  const name = digestOf(JSON.stringify(settings))
+  return retained(`mcp logins: service ${name}`, () => hub.share(name, create))
 }
 
 /** Serves the pages of the logins of an endpoint, before its other policies; undefined without logins. */

@@ -13,6 +13,16 @@ export type MergedSink = {
 /** Flow of a response without pending messages. */
 export const idleFlow: MessageFlow = { resume() {}, cancel() {} }
 
+/** Starts a request. Its error becomes the failure of the sink. */
+export function startFlow(sink: MessageSink, start: () => MessageFlow): MessageFlow {
+  try {
+    return start()
+  } catch (error) {
+    sink.fail({ kind: 'error', error: asGatewayError(error) })
+    return idleFlow
+  }
+}
+
 /** Handles a request in several steps with one flow. Errors of `run` fail the request. */
 export function withMergedSink(sink: MessageSink, run: (merged: MergedSink) => Promise<void>): MessageFlow {
   const flows: MessageFlow[] = []

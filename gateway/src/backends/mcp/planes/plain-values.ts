@@ -72,7 +72,7 @@ export function toPlainContext(context: CallContext): PlainContext {
 
 /** The context of a call of another data plane. Its channel, not its context, reports cancellation. */
 export function fromPlainContext(context: PlainContext, client: () => string): CallContext {
-  return { ...context, cancellation: never, client }
+  return { ...context, cancellation: never, client, isAuthorized: true }
 }
 
 const never: CallContext['cancellation'] = { cancelled: false, onCancel() {} }

@@ -14,7 +14,7 @@ import { linkPeers } from '../../../../test/support/linked-peers.ts'
 import { until } from '../../../../test/support/wait.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import type { JsonObject } from '../../../lib/json/json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import type { Peers } from '../../../lib/planes/peers.ts'
 import { createWorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { isSource } from '../../../net/http/body.ts'
@@ -25,6 +25,8 @@ import type { Authorize } from '../../../upstream/credentials/credentials.ts'
 import type { McpRules } from '../endpoint/call-context.ts'
 import { createEndpoint } from '../endpoint/endpoint.ts'
 import { federate } from '../federation/federation.ts'
+import { createLoginLinks } from '../logins/links.ts'
+import type { CallToken, TargetLogin } from '../logins/target-login.ts'
 import { messageOf } from '../message/json-rpc.ts'
 import type { Slots } from '../sessions/admission.ts'
 import { createSessionIds } from '../sessions/session-id.ts'
@@ -542,6 +544,19 @@ describe('a session of the HTTP+SSE transport', () => {
     await waitFor(() => messages().length === 3)
   })
 
+  it.each([0, 1])('answers a request whose target throws, on data plane %d', async (plane) => {
+    const planes = fixture({ targets: bound })
+    const { post, messages } = await openStream(planes, 0)
+    await post(plane, initialize)
+    const throwing = () => {
+      throw new Error('defect')
+    }
+    planes.target(0).behaviours['tools/call'] = throwing
+    for (const id of [1, 2]) expect((await post(plane, call(id))).status).toBe(202)
+    await waitFor(() => messages().length === 3)
+    expect(messages().slice(1)).toMatchObject([{ id: 1, error: { code: -32603 } }, { id: 2 }])
+  })
+
   it('ends with its stream for all data planes', async () => {
     const planes = fixture()
     const exchange = mcpExchange('GET', { path })
@@ -556,3 +571,118 @@ describe('a session of the HTTP+SSE transport', () => {
     expect([reply.status, textOf(reply)]).toEqual([404, expect.stringContaining('its stream ended')])
   })
 })
+
+describe('a session with a login of its user', () => {
+  const path = '/sse'
+  const url = 'https://a.test/oauth/start'
+  const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' }
+
+  function world(pinned: boolean) {
+    const state: { token: CallToken; callers: unknown[] } = { token: { kind: 'none', url }, callers: [] }
+    const login: TargetLogin = {
+      target: 'a',
+      publicUrl: new URL('https://a.test'),
+      links: createLoginLinks(new Uint8Array(32), 'x', () => 0),
+      service: createLoginServiceStub(),
+      link: () => url,
+      async token(caller) {
+        state.callers.push(caller?.facts.jwt?.['sub'])
+        return state.token
+      },
+    }
+    const behaviours = { ...answering(0).behaviours, 'tools/list': () => ({ tools: [{ name: 'read' }] }) }
+    const planes = fixture({ targets: () => [{ ...fakeTarget('a', { pinned, behaviours }), login }] })
+    // Targets are spread into the one with the login, so its sessions are those of the original.
+    const sessions = () => [0, 1, 2].flatMap((plane) => planes.at(plane).targets[0]?.sessions ?? [])
+    return { state, planes, sessions }
+  }
+
+  async function open({ planes }: ReturnType<typeof world>) {
+    const stream = read(await planes.at(0).backend(mcpExchange('GET', { path, facts: alice })))
+    const query = (stream.events[0]?.data ?? '').slice(path.length)
+    const messages = () => messagesIn({ ...stream, events: stream.events.slice(1) })
+    async function ask(plane: number, body: JsonObject) {
+      const before = messages().length
+      const exchange = mcpExchange('POST', { path, query, body: JSON.stringify(body), facts: alice })
+      expect((await planes.at(plane).backend(exchange)).status).toBe(202)
+      if ('id' in body)
+        await waitFor(() =>
+          messages()
+            .slice(before)
+            .some((one) => idOf(one) === body['id']),
+        )
+      return messages().at(-1)
+    }
+    return { ask, stream }
+  }
+
+  const idOf = (message: unknown) => (isJsonObject(message) ? message['id'] : undefined)
+  const list = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/list' })
+  const signIn = (id: number) => call(id, 'sign_in')
+
+  it.each([true, false])('begins once at the target, pinned: %s', async (pinned) => {
+    const fixed = world(pinned)
+    const { state, sessions, planes } = fixed
+    state.token = { kind: 'token', token: 't' }
+    const { ask, stream } = await open(fixed)
+    await ask(1, initialize)
+    await ask(2, initialized)
+    expect(await ask(2, call(1))).toEqual(answeredBy(0, 1)[0])
+    expect(await ask(0, call(2))).toEqual(answeredBy(0, 2)[0])
+    expect(sessions()).toHaveLength(1)
+    expect(sessions()[0]?.requests.map(({ method, params }) => [method, params])).toEqual([
+      ['initialize', initialize.params],
+      ['tools/call', { name: 'echo' }],
+      ['tools/call', { name: 'echo' }],
+    ])
+    expect(new Set(sessions()[0]?.contexts.map(({ headers }) => headers['authorization']))).toEqual(
+      new Set(['Bearer t']),
+    )
+    expect(new Set(state.callers)).toEqual(new Set(['alice']))
+    await waitFor(() => sessions()[0]?.streams.length === 1)
+    const notification = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
+    sessions()[0]?.streams[0]?.sink.message(messageOf(notification))
+    await waitFor(() => stream.events.length === 5)
+    sessions()[0]?.die('exit code 1')
+    await waitFor(() => planes.at(1).sessions.size === 0 && stream.ended)
+  })
+
+  it('ends at the target on every data plane that has connected', async () => {
+    const { state, sessions, planes } = world(false)
+    const headers = await planes.begin(0, alice)
+    state.token = { kind: 'token', token: 't' }
+    for (const plane of [0, 1]) expect((await planes.post(plane, list(1), headers, alice)).status).toBe(200)
+    expect(sessions()).toHaveLength(2)
+    expect((await planes.send(2, 'DELETE', headers, alice)).status).toBe(204)
+    await waitFor(() => sessions().every(({ closed }) => closed === 1))
+  })
+
+  it('begins once after the login, on whichever data plane', async () => {
+    const fixed = world(false)
+    const { state, sessions } = fixed
+    const { ask } = await open(fixed)
+    expect(await ask(1, initialize)).toMatchObject({ result: { serverInfo: { name: 'a' } } })
+    await ask(2, initialized)
+    expect(await ask(2, list(1))).toMatchObject({ result: { tools: [{ name: 'sign_in' }] } })
+    expect(await ask(0, list(2))).toMatchObject({ result: { tools: [{ name: 'sign_in' }] } })
+    expect(await ask(1, call(3))).toMatchObject({ error: { code: -32042 } })
+    expect(JSON.stringify(await ask(2, signIn(4)))).toContain(url)
+    expect(sessions()).toEqual([])
+    state.token = { kind: 'token', token: 't' }
+    expect(JSON.stringify(await ask(2, signIn(5)))).toContain('You are signed in')
+    await Promise.all([ask(1, call(6)), ask(2, call(7)), ask(0, call(8))])
+    expect(await ask(2, list(9))).toMatchObject({ result: { tools: [{ name: 'read' }] } })
+    expect(sessions()).toHaveLength(1)
+    const [session] = sessions()
+    expect(session?.requests.filter(({ method }) => method === 'initialize')).toMatchObject([
+      { params: initialize.params },
+    ])
+    expect(session?.delivered).toMatchObject([initialized])
+    expect(session?.contexts.every(({ headers }) => headers['authorization'] === 'Bearer t')).toBe(true)
+  })
+})
+
+function createLoginServiceStub(): TargetLogin['service'] {
+  const unexpected = () => Promise.reject(new Error('unexpected'))
+  return { token: unexpected, authorize: unexpected, redeem: unexpected }
+}

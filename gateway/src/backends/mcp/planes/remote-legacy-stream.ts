@@ -1,6 +1,7 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
 import type { Channel } from '../../../lib/planes/peers.ts'
-import type { MessageFlow, TargetFailure } from '../message/message.ts'
+import { startFlow } from '../message/merged-sink.ts'
+import type { MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import type { LegacyRequest, LegacyStream, Session, SessionUse } from '../sessions/session.ts'
 import type { CallContext } from '../targets/target.ts'
 import { sendStream } from './message-stream.ts'
@@ -34,7 +35,7 @@ export function createRemoteLegacyStream(
         forwardMessages(messages, session, own, sessions)
       }
       const response = createResponse(channel, session, { sessions, listen })
-      if (await response.joined) {
+      if ((await response.joined) && !session.ended) {
         response.start(request, context)
         return true
       }
@@ -85,7 +86,7 @@ function createResponse(channel: Channel, session: Session, { sessions, listen }
     start({ json }: LegacyRequest, context: CallContext): void {
       session.uses.push(use)
       const begins = json.value['method'] === 'initialize'
-      flow = session.target.request(json, context, {
+      const sink: MessageSink = {
         message(message) {
           if (begins && message.value['result'] !== undefined) listen(context)
           return stream.sink.message(message)
@@ -99,7 +100,8 @@ function createResponse(channel: Channel, session: Session, { sessions, listen }
           stream.sink.fail(failure)
           release(session, use)
         },
-      })
+      }
+      flow = startFlow(sink, () => session.target.request(json, context, sink))
       stream.attach(flow)
     },
   }

@@ -204,6 +204,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   function evict(session: Session): void {
     if (live.delete(session.id) && session.home !== self) copies -= 1
     session.slot.release()
+    void session.target.closeUnshared?.()
   }
 
   function admit(client: SessionClient, purpose: 'begin' | 'resume'): Admission | Promise<Admission> {

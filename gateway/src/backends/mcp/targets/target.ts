@@ -57,6 +57,8 @@ export type CallContext = {
   readonly maxResponseBytes?: number | undefined
   /** Identity of the client, for targets whose credentials depend on it. */
   readonly caller?: Pick<Exchange, 'auth' | 'facts'> | undefined
+  /** Whether another data plane, which has the caller, added its credentials to the headers. */
+  readonly isAuthorized?: true | undefined
   /** Key of the client for the program limit. */
   readonly client?: (() => string) | undefined
   /** Access log entry of the request, which receives the target name. */
@@ -109,6 +111,11 @@ export type TargetSession = {
   cancelPending?(notification: Message): void
   /** Ends the upstream session (DELETE, child process). Never rejects; idempotent. */
   close(): Promise<void>
+  /**
+   * Ends sessions at targets that are not part of `state`, when this copy leaves memory: no other copy can
+   * resume them. Never rejects; idempotent.
+   */
+  closeUnshared?(): Promise<void>
   /** Whether the server of the session is ejected; undefined without `health` of the target. */
   isEjected?(): boolean
   /** Registers a listener, called once if the target terminates. */
@@ -132,7 +139,7 @@ export type Target = {
   readonly sessionless: boolean
   /** Credentials of calls that depend on the client; applied by `withClientAuthorization`. */
   readonly authorize?: (() => Authorize | undefined) | undefined
-  /** Login of users at the target; applied by `withUserLogin`. */
+  /** Login of users at the target; applied by `withUserLogin` and `withUserAuthorization`. */
   readonly login?: TargetLogin | undefined
   /** Whether the target is ejected, for sessions without a state of their own. */
   isEjected?(): boolean

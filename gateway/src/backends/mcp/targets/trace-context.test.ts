@@ -42,6 +42,7 @@ describe('a trace context', () => {
       '{ "id": 1, "params": { "name": "a\\u0062", "_meta": {"x": 1e400} } }',
       `{ "id": 1, "params": { "name": "a\\u0062", "_meta": {"x": 1e400,"traceparent":"${traceparent}"} } }`,
     ],
+    ['{"params":[1]}', '{"params":[1]}'],
     ['{"params":{"_meta":7}}', `{"params":{"_meta":{"traceparent":"${traceparent}"}}}`],
   ])('of headers is spliced into %s', (text, expected) => {
     expect(forwarded(text, { traceparent }).text).toBe(expected)

@@ -47,7 +47,10 @@ function traced(session: TargetSession): TargetSession {
       }
       if (context.headers['traceparent'] === undefined) return session.request(message, context, sink)
       const inHeaders = contextOf((name) => firstHeader(context.headers, name))
-      return session.request(inHeaders === undefined ? message : withMeta(message, inHeaders), context, sink)
+      const { params = {} } = message.value
+      // Parameters in an array are invalid, and remain so for the target.
+      const isTraceable = inHeaders !== undefined && isJsonObject(params)
+      return session.request(isTraceable ? withMeta(message, inHeaders) : message, context, sink)
     },
   }
 }

@@ -50,7 +50,7 @@ type Prepared =
 /** Only tokens that must be requested cost a promise. */
 function prepare(authorizeNow: AuthorizeNow, context: CallContext): Prepared {
   const authorize = authorizeNow()
-  if (authorize?.source !== 'client') return { kind: 'ready', context }
+  if (authorize?.source !== 'client' || context.isAuthorized === true) return { kind: 'ready', context }
   const request = { headers: { ...context.headers }, path: '' }
   const withHeaders = () => ({ ...context, headers: request.headers })
   try {
