@@ -2,6 +2,7 @@ import { checkCel } from '../../cel/checked.ts'
 import { parseDuration } from '../../lib/duration.ts'
 import { isToken } from '../../lib/http-token.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import { checkAwsAuth } from './aws/check.ts'
 import { type BackendAuthConfig, keyOf, placesOf } from './config.ts'
 import { isCredential } from './credential.ts'
 import { checkLocation, type LocationConfig, locationRoots } from './credential-location.ts'
@@ -18,7 +19,7 @@ import { originOf } from './token-endpoint.ts'
 
 /** Checks `backendAuth` beyond its schema. */
 export function checkBackendAuth(auth: BackendAuthConfig, report: ReportIssue): void {
-  const { key: configured, jwtSign, oauthTokenExchange, crossAppAccess, gcp } = auth
+  const { key: configured, jwtSign, oauthTokenExchange, crossAppAccess, aws, gcp } = auth
   const key = keyOf(auth)
   if (typeof key === 'string' && !isCredential(key)) {
     const path = typeof configured === 'string' ? ['key'] : ['key', 'value']
@@ -27,6 +28,10 @@ export function checkBackendAuth(auth: BackendAuthConfig, report: ReportIssue): 
   const places = placesOf(auth)
   for (const { place, path } of places) checkPlace(place, under(path, report))
   if (places.length > 1) report(['location'], `must be set once: ${places[0]?.path.join('.')} is set, too`)
+  if (aws) {
+    checkAwsAuth(aws, under(['aws'], report))
+    if (auth.location) report(['location'], 'is not valid with aws: the signature has a fixed header')
+  }
   if (jwtSign) checkJwtSign(jwtSign, under(['jwtSign'], report))
   if (oauthTokenExchange) checkTokenExchange(oauthTokenExchange, under(['oauthTokenExchange'], report))
   if (crossAppAccess) checkCrossAppAccess(crossAppAccess, under(['crossAppAccess'], report))

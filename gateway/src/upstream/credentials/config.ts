@@ -9,6 +9,7 @@ import {
   secret,
   secretSource,
 } from '../../schema/dsl.ts'
+import { awsAuthSchema } from './aws/config.ts'
 import { azureAuthSchema } from './azure/config.ts'
 import { googleAuthSchema } from './google/config.ts'
 import { crossAppAccessSchema, jwtSignSchema, tokenExchangeSchema } from './oauth-config.ts'
@@ -42,6 +43,7 @@ export const backendAuthSchema = exactlyOne(
     jwtSign: jwtSignSchema,
     oauthTokenExchange: tokenExchangeSchema,
     crossAppAccess: crossAppAccessSchema,
+    aws: awsAuthSchema,
     azure: azureAuthSchema,
     gcp: googleAuthSchema,
   },

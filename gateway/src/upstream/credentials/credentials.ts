@@ -1,5 +1,6 @@
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { SecretSource } from '../../schema/dsl.ts'
+import { compileAwsAuth } from './aws/aws.ts'
 import { compileAzureAuth } from './azure/azure.ts'
 import type { Caller } from './caller.ts'
 import { unavailable } from './cloud/fetch-token.ts'
@@ -66,7 +67,8 @@ function refused(refuses: RefuseIdentity): Authorize {
 
 function compileCredential(config: BackendAuthConfig, source: object, context: CompileContext): Authorize {
   const place = compilePlacement(placeOf(config))
-  const { jwtSign, oauthTokenExchange, crossAppAccess, azure, gcp } = config
+  const { jwtSign, oauthTokenExchange, crossAppAccess, aws, azure, gcp } = config
+  if (aws !== undefined) return compileAwsAuth(aws, source, context)
   if (azure !== undefined) return compileAzureAuth(azure, { place, node: source }, context)
   if (gcp !== undefined) return compileGoogleAuth(gcp, { place, node: source }, context)
   if (oauthTokenExchange !== undefined)

@@ -1,12 +1,19 @@
+import type { Body } from '../../net/http/body.ts'
 import { firstHeader, type Headers } from '../../net/http/headers.ts'
 import { cookieName, cookiePairs, decoded, queryParts } from './credential-location.ts'
 import type { CredentialPlaceConfig } from './place-config.ts'
 
 /**
- * The part of an outgoing request that credentials change in place. `path` includes the query. `origin` is
- * undefined for calls of gRPC services.
+ * The part of an outgoing request that credentials change in place. `path` includes the query. `origin`,
+ * `method` and `body` are undefined for calls of gRPC services.
  */
-export type AuthorizedRequest = { headers: Headers; path: string; readonly origin?: string | undefined }
+export type AuthorizedRequest = {
+  headers: Headers
+  path: string
+  readonly origin?: string | undefined
+  readonly method?: string | undefined
+  body?: Body | string
+}
 
 /** Sets a credential on a request, in place of a value of the client at the same location. */
 export type Place = (request: AuthorizedRequest, credential: string) => void

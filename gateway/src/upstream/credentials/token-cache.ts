@@ -2,26 +2,29 @@ import type { Clock } from '../../lib/clock.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { createLru } from '../../lib/lru.ts'
 
-/** A token with its lifetime. */
-export type TimedToken = { readonly token: string; readonly lifetimeMs: number }
+/** A token, or another credential, with its lifetime. */
+export type TimedToken<T extends object | string = string> = {
+  readonly token: T
+  readonly lifetimeMs: number
+}
 
 /** Tokens by key. Concurrent calls with the same key share one request. */
-export type TokenCache = {
+export type TokenCache<T extends object | string = string> = {
   /** The token of a key; requested if there is none. Rejects with the failure of the request. */
-  get(key: string, request: () => Promise<TimedToken>): string | Promise<string>
+  get(key: string, request: () => Promise<TimedToken<T>>): T | Promise<T>
 }
 
 /** A limit of the gateway prevents a request: the failure is no result for the key. */
 export class RequestNotSent extends GatewayError {}
 
 /** State of one key. Times are those of `Clock.monotonic`. */
-type Entry = {
-  token: string | undefined
+type Entry<T> = {
+  token: T | undefined
   /** The token is not used from this time on. */
   staleAt: number
   /** The token is requested anew from this time on, and still used. */
   refreshAt: number
-  pending: Promise<string> | undefined
+  pending: Promise<T> | undefined
   failures: number
   failure: unknown
   /** No request before this time. */
@@ -35,13 +38,16 @@ const firstBackoffMs = 500
 const maxBackoffMs = 30_000
 
 /** Creates a cache of at most `maxEntries` tokens. Failed requests are repeated after a growing pause. */
-export function createTokenCache(maxEntries: number, { monotonic }: Pick<Clock, 'monotonic'>): TokenCache {
-  const entries = createLru<string, Entry>(maxEntries)
+export function createTokenCache<T extends object | string = string>(
+  maxEntries: number,
+  { monotonic }: Pick<Clock, 'monotonic'>,
+): TokenCache<T> {
+  const entries = createLru<string, Entry<T>>(maxEntries)
 
-  function entryOf(key: string): Entry {
+  function entryOf(key: string): Entry<T> {
     const known = entries.get(key)
     if (known !== undefined) return known
-    const created: Entry = {
+    const created: Entry<T> = {
       ...{ token: undefined, staleAt: 0, refreshAt: 0, pending: undefined },
       ...{ failures: 0, failure: undefined, retryAt: Number.NEGATIVE_INFINITY },
     }
@@ -49,7 +55,7 @@ export function createTokenCache(maxEntries: number, { monotonic }: Pick<Clock, 
     return created
   }
 
-  async function renew(entry: Entry, request: () => Promise<TimedToken>): Promise<string> {
+  async function renew(entry: Entry<T>, request: () => Promise<TimedToken<T>>): Promise<T> {
     try {
       const { token, lifetimeMs } = await Promise.resolve().then(request)
       const now = monotonic()

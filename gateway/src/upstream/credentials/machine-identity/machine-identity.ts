@@ -1,3 +1,4 @@
+import { awsIdentity } from '../aws/aws-identity.ts'
 import { azureIdentity } from '../azure/azure-identity.ts'
 import type { BackendAuthConfig } from '../config.ts'
 import { googleIdentity } from '../google/google-identity.ts'
@@ -15,6 +16,7 @@ const identities: Readonly<Record<Way, CloudIdentity | 'none'>> = {
   jwtSign: 'none',
   oauthTokenExchange: 'none',
   crossAppAccess: 'none',
+  aws: awsIdentity,
   azure: azureIdentity,
   gcp: googleIdentity,
 }
