@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { GuardTest, GuardTestResult } from '../../config/inspection/test-guards.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../../policies/guardrails/config.ts'
+import { kindSchemas } from '../../policies/guardrails/kinds/kinds.ts'
 import { body, type OpenApiPart, responses } from '../../resources/api/openapi-part.ts'
 import { type Refusal, refusal } from '../../resources/change/change.ts'
 import { type Allowances, findRestriction } from '../../resources/change/restrictions.ts'
@@ -116,7 +117,7 @@ function readGuards(
   { resources, allowances, expand, backends }: GuardTestOptions,
 ): Guards | Refusal {
   if (!isJsonObject(sent)) return refusal(422, 'guards must be the value of guardrails, or one guard')
-  const isOne = sent['webhook'] !== undefined || sent['regex'] !== undefined
+  const isOne = Object.keys(kindSchemas).some((kind) => sent[kind] !== undefined)
   const whole: JsonObject = isOne ? { [direction]: [sent] } : sent
   const kind = findKind('llm.policy')
   const record = kind && findConfigRecord(resources, kind, 'guardrails')
@@ -160,25 +161,30 @@ function withoutTexts(value: JsonValue): JsonValue {
 function refuseNewTargets(guards: GuardrailsConfig, resources: Resources): Refusal | undefined {
   const known = knownCalls(resources.effective().config)
   for (const phase of ['request', 'response'] as const) {
-    for (const [index, { webhook }] of (guards[phase] ?? []).entries()) {
-      if (webhook === undefined || known.has(callOf(webhook))) continue
-      return refusal(
-        403,
-        `${phase}[${index}].webhook has another target or other headers than the active configuration: a test with newTargets=true calls it, which needs the right to change`,
-      )
+    for (const [index, guard] of (guards[phase] ?? []).entries()) {
+      for (const [kind, settings] of Object.entries(guard)) {
+        if (!callingKinds.has(kind) || settings === undefined || known.has(callOf(kind, settings))) continue
+        return refusal(
+          403,
+          `${phase}[${index}].${kind} has another target or other headers than the active configuration: a test with newTargets=true calls it, which needs the right to change`,
+        )
+      }
     }
   }
   return undefined
 }
 
-/** Calls of the webhooks of a configuration. */
+/** Kinds of guards that call servers. */
+const callingKinds: ReadonlySet<string> = new Set(Object.keys(kindSchemas).filter((kind) => kind !== 'regex'))
+
+/** Calls of the guards of a configuration. */
 function knownCalls(config: unknown): ReadonlySet<string> {
   const found = new Set<string>()
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return
     for (const [key, member] of Object.entries(value)) {
       if (key === 'keys') continue
-      if (key === 'webhook' && isJsonObject(member)) found.add(callOf(member))
+      if (callingKinds.has(key) && isJsonObject(member)) found.add(callOf(key, member))
       else visit(member)
     }
   }
@@ -186,13 +192,26 @@ function knownCalls(config: unknown): ReadonlySet<string> {
   return found
 }
 
-/** Destination of the calls of a webhook, and their headers, which include method and path. */
-function callOf({ target, headers }: { readonly target?: unknown; readonly headers?: unknown }): string {
-  return JSON.stringify([membersOf(target), membersOf(headers)])
+/** Settings without an effect on destination and content of calls. */
+const verdictSettings: ReadonlySet<string> = new Set(['action', 'failureMode'])
+
+/**
+ * Destination and content of the calls of a guard: of a webhook its target and headers, which include method
+ * and path, else all settings.
+ */
+function callOf(kind: string, settings: object): string {
+  const isPart = (name: string) =>
+    kind === 'webhook' ? name === 'target' || name === 'headers' : !verdictSettings.has(name)
+  const parts = Object.entries(settings).filter(([name]) => isPart(name))
+  return JSON.stringify([kind, membersOf(Object.fromEntries(parts))])
 }
 
-function membersOf(value: unknown): [string, unknown][] {
-  return Object.entries(value ?? {}).sort(([one], [other]) => (one < other ? -1 : 1))
+/** A value with sorted members. */
+function membersOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(membersOf)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).map(([name, member]) => [name, membersOf(member)] as const)
+  return members.filter(([, member]) => member !== undefined).sort(([one], [other]) => (one < other ? -1 : 1))
 }
 
 const text = { type: 'string' }

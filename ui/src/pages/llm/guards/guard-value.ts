@@ -27,7 +27,7 @@ export function actionOf(guard: Guard, kind: string | undefined): string | undef
 export function summaryOf(guard: Guard, kind: string | undefined): string {
   const settings = kind === undefined ? undefined : guard[kind]
   if (!isObject(settings)) return ''
-  const { rules, target } = settings
+  const { rules, analyzer, target = analyzer } = settings
   if (Array.isArray(rules)) return rules.map(ruleText).join(', ')
   if (isObject(target)) return Object.values(target).map(String).join(', ')
   return Object.entries(settings)

@@ -5,7 +5,6 @@ import {
   cel,
   enumeration,
   exactlyOne,
-  hostPort,
   type Infer,
   list,
   map,
@@ -15,10 +14,9 @@ import {
   string,
 } from '../../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../../schema/report.ts'
-import { checkBackendHost } from '../../../../upstream/check.ts'
-import { findBackend, hasServers, type NamedBackend } from '../../../../upstream/config.ts'
-import { missingBackend } from '../../../../upstream/destination.ts'
+import type { NamedBackend } from '../../../../upstream/config.ts'
 import type { Phase } from '../../guard.ts'
+import { checkTarget, targetSchema } from '../service/target.ts'
 import { headerTarget, headerVariables, isDerived } from './headers.ts'
 
 /** Headers of calls. */
@@ -57,20 +55,7 @@ export const webhookHeaderFields = {
 /** `webhook`: specification, "Guardrail webhook object". */
 export const webhookSchema = object(
   {
-    target: exactlyOne(
-      {
-        host: hostPort({
-          doc: 'Host and port of the server, called without TLS.',
-          example: 'localhost:8000',
-        }),
-        backend: name({
-          doc: 'Named backend, as `/<name>`, for TLS, credentials or another timeout.',
-          example: '/guard',
-        }),
-      },
-      {},
-      { doc: 'Webhook server.' },
-    ),
+    target: targetSchema({ doc: 'Webhook server.', example: 'localhost:8000' }),
     failureMode: optional(
       enumeration(['failClosed', 'failOpen', 'FailClosed', 'FailOpen'], {
         doc: 'Behaviour if the webhook fails: a timeout or an invalid response. `failOpen` allows the content.',
@@ -97,13 +82,7 @@ const pseudoHeaders = [':path', ':method', ':authority']
 /** Reports invalid targets, invalid headers and expressions that do not compile. */
 export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, report: ReportIssue): void {
   const { target, headers = {}, forwardHeaderMatches = [] } = config
-  if (target.host !== undefined)
-    checkBackendHost(target.host, (message) => report(['target', 'host'], message))
-  else {
-    const found = findBackend(target.backend, backends)
-    if (found === undefined || !hasServers(found))
-      report(['target', 'backend'], missingBackend(target.backend, found))
-  }
+  checkTarget(target, backends, (path, message) => report(['target', ...path], message))
   const names = new Set<string>()
   for (const [field, source] of Object.entries(headers)) {
     const at = ['headers', field]

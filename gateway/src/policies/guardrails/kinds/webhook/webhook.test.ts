@@ -13,9 +13,9 @@ import { createCancellation } from '../../../../lib/cancellation.ts'
 import { createLocalMemory } from '../../../../lib/planes/memory.ts'
 import type { OutgoingRequest } from '../../../../net/http-client/send.ts'
 import type { Facts } from '../../../../pipeline/exchange.ts'
+import { createSlots } from '../service/slots.ts'
 import { checkWebhook, type WebhookConfig } from './config.ts'
 import { webhookLimits } from './limits.ts'
-import { createSlots } from './slots.ts'
 
 const target = { host: 'guard.test:8000' }
 const withRequest = (headers: Record<string, string>): Partial<Facts> => ({

@@ -1,4 +1,4 @@
-import { type CancellationSource, createCancellation } from '../../../../lib/cancellation.ts'
+import type { CancellationSource } from '../../../../lib/cancellation.ts'
 import { GatewayError } from '../../../../lib/gateway-error.ts'
 import type { JsonObject } from '../../../../lib/json/json.ts'
 import { writeJsonSteps } from '../../../../lib/json/write.ts'
@@ -10,8 +10,7 @@ import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { sendToService } from '../../../../pipeline/tracing/service-calls.ts'
 import { callerOf } from '../../../../upstream/credentials/caller.ts'
 import type { Authorize } from '../../../../upstream/credentials/credentials.ts'
-import { compileDestination, type DestinationSettings } from '../../../../upstream/destination.ts'
-import { type CallServers, compileNamedServers, singleServer } from '../../../../upstream/endpoints.ts'
+import type { CallServers } from '../../../../upstream/endpoints.ts'
 import {
   CheckFailure,
   type CheckInput,
@@ -20,11 +19,14 @@ import {
   type Phase,
   type Verdict,
 } from '../../guard.ts'
+import { createGate, type Gate } from '../service/gate.ts'
+import { failureOf, limitedConnection } from '../service/service.ts'
+import { createSlots } from '../service/slots.ts'
+import { compileTarget } from '../service/target.ts'
 import type { WebhookConfig, WebhookPlace } from './config.ts'
 import { compileHead } from './headers.ts'
 import type { WebhookLimits } from './limits.ts'
 import { createResponseReader, type ResponseReader } from './response.ts'
-import { createSlots, type Slots } from './slots.ts'
 
 const defaultTimeoutMs = 10_000
 const maxAnswerBytes = 2 * 1024 * 1024
@@ -36,8 +38,7 @@ type Caller = {
   readonly servers: CallServers
   readonly connection: UpstreamConnection
   readonly send: Send
-  readonly slots: Slots
-  readonly timeoutMs: number
+  readonly within: Gate
   readonly phase: Phase
   readonly headOf: ReturnType<typeof compileHead>
   readonly readAnswer: ResponseReader
@@ -55,20 +56,19 @@ export function compileWebhook(
   { phase, backends, limits }: WebhookOptions,
   context: CompileContext,
 ): CompiledKind {
-  const { target } = config
-  const servers =
-    target.host === undefined
-      ? compileNamedServers(target.backend, backends, context)
-      : singleServer(compileDestination({ host: target.host, node: target, policies: [] }, context))
+  const servers = compileTarget(config.target, backends, context)
   const { key } = servers
   const slots = context.retained(`guardrails/webhook/${key}`, () => createSlots(context.memory, key))
   slots.resize(limits.maxConnections)
   const caller: Caller = {
     servers,
-    connection: connectionOf(servers.settings, limits),
+    connection: limitedConnection(servers.settings.connection, limits),
     send: context.send,
-    slots,
-    timeoutMs: servers.settings.requestTimeoutMs ?? defaultTimeoutMs,
+    within: createGate({
+      kind: 'webhook',
+      slots,
+      timeoutMs: servers.settings.requestTimeoutMs ?? defaultTimeoutMs,
+    }),
     phase,
     headOf: compileHead(config, phase),
     readAnswer: createResponseReader(phase),
@@ -77,66 +77,9 @@ export function compileWebhook(
   return {
     audit: config.action === 'audit',
     failOpen: config.failureMode === 'failOpen' || config.failureMode === 'FailOpen',
-    check: (question) => requestVerdict(caller, question),
+    check: (question) =>
+      caller.within(question.exchange, (cancellation) => call(caller, question, cancellation)),
   }
-}
-
-/** Applies the limit to the pool as well, because a slot is released before its connection. */
-function connectionOf({ connection }: DestinationSettings, limits: WebhookLimits): UpstreamConnection {
-  const { maxConnections, keepAliveMs } = limits
-  const key = `webhook ${maxConnections} ${keepAliveMs} ${connection.key}`
-  const most = maxConnections === 0 ? Number.POSITIVE_INFINITY : maxConnections
-  return { ...connection, key, keepAliveMs, maxConnections: most }
-}
-
-/**
- * Calls a webhook. One timeout covers the wait for a slot, the connection, and the head and body of the
- * response, and cancels the call.
- */
-function requestVerdict(caller: Caller, question: CheckInput): Promise<Verdict> {
-  const { slots } = caller
-  const cancellation = createCancellation()
-  return new Promise((resolve, reject) => {
-    let state: 'waiting' | 'calling' | 'settled' = 'waiting'
-    const timer = setTimeout(() => {
-      // Settles before the cancellation, which makes the call fail with another error.
-      refuse(new CheckFailure('webhook timed out'))
-      cancellation.cancel()
-    }, caller.timeoutMs)
-    question.exchange.cancellation.onCancel(() => {
-      refuse(new CheckFailure('the client closed the connection'))
-      cancellation.cancel()
-    })
-
-    function settle(): boolean {
-      const before = state
-      state = 'settled'
-      if (before === 'settled') return false
-      clearTimeout(timer)
-      if (before === 'calling') slots.release()
-      return true
-    }
-
-    function refuse(error: unknown): void {
-      if (settle()) reject(error)
-    }
-
-    function enter(): void {
-      // The caller was cancelled while waiting.
-      if (state === 'settled') {
-        slots.release()
-        return
-      }
-      state = 'calling'
-      call(caller, question, cancellation).then((verdict) => {
-        if (settle()) resolve(verdict)
-      }, refuse)
-    }
-
-    const turn = slots.acquire(cancellation)
-    if (turn === undefined) enter()
-    else void turn.then(enter)
-  })
 }
 
 async function call(
@@ -158,7 +101,7 @@ async function call(
     const bytes = readReply(reply, body.byteLength)
     return caller.readAnswer(bytes instanceof Promise ? await bytes : bytes)
   } catch (error) {
-    if (error instanceof GatewayError) throw new CheckFailure(failureOf(error), { cause: error })
+    if (error instanceof GatewayError) throw new CheckFailure(failureOf('webhook', error), { cause: error })
     throw error
   }
 }
@@ -206,17 +149,4 @@ function readReply({ headers, body }: Reply, sentBytes: number): Buffer | Promis
   return isAtHand
     ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     : readAll(body, maxBytes, 'upstream_too_large')
-}
-
-function failureOf({ code }: GatewayError): string {
-  switch (code) {
-    case 'upstream_connect':
-      return 'webhook connection failed'
-    case 'upstream_timeout':
-      return 'webhook timed out'
-    case 'upstream_too_large':
-      return 'webhook response too large'
-    default:
-      return `webhook call failed: ${code}`
-  }
 }

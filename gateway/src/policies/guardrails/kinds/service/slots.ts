@@ -3,7 +3,7 @@ import type { Memory } from '../../../../lib/planes/memory.ts'
 import { createSemaphore } from '../../../../lib/planes/semaphore.ts'
 
 /**
- * Semaphore of concurrent calls of the process to one webhook server. Retained by server, across guards,
+ * Semaphore of concurrent calls of the process to one guard service. Retained by server, across guards,
  * phases and reloads.
  */
 export type Slots = {
