@@ -548,6 +548,41 @@ describe('credentials', () => {
     expect(text).toContain('<redacted>')
   })
 
+  it.each([
+    'jwt.rawToken == "t-1"',
+    'jwt.rawToken != "t-1"',
+    '"t-1" == jwt.rawToken',
+    'jwt.rawToken == apiKey.key',
+    'jwt.rawToken == jwt.rawToken',
+    'jwt.rawToken < "u"',
+    'jwt.rawToken in ["t-1"]',
+    'jwt.rawToken in {"t-1": 1}',
+    'size(jwt.rawToken) == 3',
+    'jwt.rawToken.size() == 0',
+    'jwt.rawToken.startsWith("t")',
+    'jwt.rawToken.contains("-")',
+    'jwt.rawToken.matches("t.*")',
+    'jwt.rawToken[0] == "t"',
+    'jwt.rawToken.all(c, true)',
+    'jwt.rawToken.filterKeys(k, true) == {}',
+    'jwt.rawToken.merge({}) == {}',
+    'base64.encode(jwt.rawToken)',
+    'bytes(jwt.rawToken)',
+    'jwt.rawToken == "t-1" || jwt.rawToken != "t-1"',
+  ])('are not comparable: %s fails', (source) => {
+    expect(() => value(source)).toThrow(CelEvaluationError)
+  })
+
+  it.each([
+    ['[jwt.rawToken] == ["t-1"]', false],
+    ['"t-1" in [jwt.rawToken]', false],
+    ['{"a": jwt.rawToken} == {"a": "t-1"}', false],
+    ['toJson(jwt.rawToken) == "\\"t-1\\""', false],
+    ['has(jwt.rawToken)', true],
+  ])('have constant results in %s', (source, expected) => {
+    expect(value(source)).toBe(expected)
+  })
+
   it.each(['string(jwt.rawToken)', 'jwt.rawToken + "x"', 'jwt.sub.unredacted()', '{}.unredacted()'])(
     'fail in %s',
     (source) => {

@@ -8,7 +8,7 @@ import { toPlain } from './closures/values.ts'
 import { compileDerivedVariables } from './derived-variables.ts'
 import { CelEvaluationError, Failure } from './failure.ts'
 import { compileWithLibrary } from './library.ts'
-import { callsVariables, referencesField } from './references.ts'
+import { callsVariables, referencesField, revealsCredential } from './references.ts'
 import { resetWorkBudget } from './work-budget.ts'
 
 /** Compiled CEL expression. Evaluation is synchronous and retains no state between calls. */
@@ -22,6 +22,8 @@ export type CelProgram = {
   readonly readsResponseBody: boolean
   /** Whether the expression references `jwt.rawToken` or `apiKey.key`. */
   readonly readsCredential: boolean
+  /** Whether the expression calls `unredacted()`. */
+  readonly revealsCredential: boolean
   /**
    * The result of `flatten()` or `flattenRecursive()`: log fields of its members, or of the members at every
    * depth.
@@ -115,6 +117,7 @@ function createProgram(
       callsVariables(node) ||
       referencesField(node, 'jwt', 'rawToken') ||
       referencesField(node, 'apiKey', 'key'),
+    revealsCredential: revealsCredential(node),
     flattens: flatteningOf(node),
     engine: closures === undefined ? 'library' : 'closures',
     evaluate(variables) {

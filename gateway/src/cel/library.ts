@@ -28,6 +28,7 @@ import { sharedMethods } from './closures/shared-methods.ts'
 import type { StringMethod } from './closures/string-methods.ts'
 import { codePoints } from './closures/values.ts'
 import { CelEvaluationError, Failure } from './failure.ts'
+import { SecretText } from './secret-text.ts'
 import { spendWork } from './work-budget.ts'
 
 /** Function or method that expressions may call. */
@@ -196,6 +197,7 @@ function toInput(value: unknown, budget: StepBudget): CelInput {
 }
 
 function objectInput(value: object, budget: StepBudget): CelInput {
+  if (value instanceof SecretText) throw new CelEvaluationError('credentials do not combine with messages')
   if (value instanceof Date) return timestampOf(value)
   if (Array.isArray(value)) return lazyList(value, budget)
   return lazyMap(value, budget)

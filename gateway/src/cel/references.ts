@@ -46,6 +46,18 @@ export function callsVariables(node: Node): boolean {
   return childrenOf(node).some(callsVariables)
 }
 
+/** Whether an expression calls `unredacted()`. False for invalid syntax. */
+export function revealsCredential(source: string | Node): boolean {
+  const node = typeof source === 'string' ? treeOf(source) : source
+  return node !== undefined && callsMethod(node, 'unredacted')
+}
+
+/** Whether an expression, or a custom function that it calls, calls a method. */
+function callsMethod(node: Node, name: string): boolean {
+  if (node.kind === 'call' && node.name === name && node.target !== undefined) return true
+  return childrenOf(node).some((part) => callsMethod(part, name))
+}
+
 function namesRoot(node: Node, root: string): boolean {
   return isRoot(node, root) || childrenOf(node).some((part) => namesRoot(part, root))
 }

@@ -2,6 +2,10 @@ import { hash } from 'node:crypto'
 
 const shown = '<redacted>'
 
+/** Mistake of expressions whose value could be logged or stored, or tests the credential by parts. */
+export const revealingMistake =
+  'unredacted() is only valid in headers and bodies of requests to backends and services'
+
 /** A credential that logs, JSON and messages show as `<redacted>`. Only `reveal` returns its text. */
 export class SecretText {
   readonly #text: string

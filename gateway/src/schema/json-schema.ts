@@ -27,6 +27,7 @@ const ownKeys: readonly (keyof ShapeMeta | 'exactlyOne')[] = [
   'advanced',
   'format',
   'holds',
+  'reveals',
   'mismatch',
   'roots',
   'min',

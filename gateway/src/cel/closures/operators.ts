@@ -22,6 +22,7 @@ import {
   compare,
   element,
   equals,
+  failedOperand,
   hasKey,
   isMap,
   load,
@@ -126,14 +127,15 @@ function compileEquals(left: Evaluate, right: Evaluate, constant: unknown): Eval
   if (typeof constant === 'string') {
     return (variables) => {
       const a = left(variables)
-      return a instanceof Failure ? a : equals(a, constant)
+      return failedOperand(a) ?? equals(a, constant)
     }
   }
   return (variables) => {
     const a = left(variables)
-    if (a instanceof Failure) return a
+    const failed = failedOperand(a)
+    if (failed !== undefined) return failed
     const b = right(variables)
-    return b instanceof Failure ? b : equals(a, b)
+    return failedOperand(b) ?? equals(a, b)
   }
 }
 
@@ -174,7 +176,8 @@ function compileIn(item: Evaluate, container: Evaluate, budget: StepBudget): Eva
 }
 
 function isIn(value: unknown, searched: unknown, budget: StepBudget): unknown {
-  if (value instanceof Failure) return value
+  const failed = failedOperand(value)
+  if (failed !== undefined) return failed
   if (Array.isArray(searched)) {
     budget.left -= searched.length >> 4
     return listHas(searched, value)

@@ -52,7 +52,8 @@ export function isMap(value: unknown): value is object {
     !(value instanceof IntegralDouble) &&
     !(value instanceof Uint8Array) &&
     !(value instanceof LibraryValue) &&
-    !(value instanceof Failure)
+    !(value instanceof Failure) &&
+    !(value instanceof SecretText)
   )
 }
 
@@ -156,6 +157,13 @@ export function hasKey(map: object, key: unknown): boolean {
 
 /** Comparison of shorter texts and lists costs less than a node. */
 const longText = 64
+
+/** The failure of an operand of a comparison: credentials are not comparable. */
+export function failedOperand(value: unknown): Failure | undefined {
+  if (typeof value !== 'object') return undefined
+  if (value instanceof Failure) return value
+  return value instanceof SecretText ? new Failure('a credential is not comparable') : undefined
+}
 
 /** CEL equality: numbers compare across int and double, other types within the type; never fails. */
 export function equals(left: unknown, right: unknown): boolean {
@@ -274,6 +282,7 @@ export function typeName(value: unknown): string {
   if (typeof value === 'number' || value instanceof IntegralDouble) return 'double'
   if (value instanceof Uint8Array) return 'bytes'
   if (value instanceof LibraryValue) return 'another type'
+  if (value instanceof SecretText) return 'credential'
   return Array.isArray(value) ? 'list' : 'map'
 }
 

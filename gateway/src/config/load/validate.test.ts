@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createAuthority } from '../../../test/support/certificates.ts'
 import { formatPath } from '../../schema/path.ts'
 import { checkConfig, configSchema } from '../schema.ts'
+import { addCustomFunctions } from './custom-functions.ts'
 import { formatChecks } from './formats.ts'
 import { loadConfigText } from './load.ts'
 import {
@@ -70,6 +71,56 @@ describe('a configuration without a text', () => {
     expect(validateConfig({ llm }).join()).toContain('it is available only after the response')
   })
 
+  describe('credentials of clients', () => {
+    const text = 'jwt.rawToken.unredacted()'
+    const gateways = { g: { port: 8080 } }
+    const backends = [{ host: 'a.test:80' }]
+    const http = (policies: object) => ({
+      gateways,
+      routes: [{ name: 'r', gateways: 'g', backends, policies }],
+    })
+    const llm = (rest: object) => ({ llm: { models: [{ name: 'm', provider: 'echo', ...rest }] } })
+    const config = (rest: object) => ({ config: rest })
+    const front = (rest: object) => ({ frontendPolicies: rest })
+
+    it.each([
+      http({ authorization: { rules: [`${text}.startsWith("a")`] } }),
+      http({ transformations: { request: { metadata: { token: text } } } }),
+      http({ transformations: { response: { set: { 'x-token': text } } } }),
+      http({ localRateLimit: [{ requests: { maxRequests: 1, fillInterval: '1s' }, key: text }] }),
+      http({ directResponse: { status: 200, bodyExpression: text } }),
+      http({ extAuthz: { host: 'a.test:80', cache: { key: [text], ttl: '1s' } } }),
+      http({ retry: { attempts: 1, condition: `${text} == ""` } }),
+      front({ accessLog: { add: { token: text } } }),
+      front({ accessLog: { filter: `${text} == ""` } }),
+      front({ tracing: { host: 'a.test:80', attributes: { token: text } } }),
+      config({ metrics: { fields: { add: { token: text } } } }),
+      config({ standardAttributes: { user: text } }),
+      {
+        ...config({ customFunctions: `token() { ${text} }` }),
+        ...front({ accessLog: { add: { token: 'token()' } } }),
+      },
+      llm({ transformation: { model: text } }),
+    ])('are not revealed by %j', (value) => {
+      expect(messagesOf(value).join('\n')).toContain('unredacted() is only valid in headers and bodies')
+    })
+
+    it.each([
+      http({ transformations: { request: { set: { 'x-token': text }, body: text } } }),
+      http({
+        backendAuth: {
+          oauthTokenExchange: { host: 'a.test', subjectToken: { source: { expression: text } } },
+        },
+      }),
+      http({
+        extAuthz: { host: 'a.test:80', protocol: { http: { addRequestHeaders: { 'x-token': text } } } },
+      }),
+      llm({ transformation: { user: text } }),
+    ])('are sent to backends and services by %j', (value) => {
+      expect(messagesOf(value)).toEqual([])
+    })
+  })
+
   it('reports a bounded number of issues', () => {
     const issues = validateConfig(tree(...Array.from({ length: 200 }, (_, index) => `== ${index}`)))
     expect(issues).toHaveLength(51)
@@ -97,6 +148,20 @@ describe('a configuration without a text', () => {
     expect(validateConfig({ gateways: {}, routes }, sound)).toHaveLength(3)
   })
 })
+
+/** Mistakes of a file. */
+function messagesOf(value: object): string[] {
+  const outcome = loadConfigText({
+    text: JSON.stringify(value),
+    file: 'f',
+    env: {},
+    schema: configSchema,
+    checks: [checkConfig],
+    formats: formatChecks,
+    prepare: addCustomFunctions,
+  })
+  return outcome.kind === 'issues' ? outcome.issues.map(({ message }) => message) : []
+}
 
 const surroundings: PartSurroundings = {
   gateways: {

@@ -33,7 +33,7 @@ export const grpcFields = {
     }),
   ),
   metadata: optional(
-    map(cel({ doc: 'A map. Without a value it is omitted.' }), {
+    map(cel({ doc: 'A map. Without a value it is omitted.', reveals: true }), {
       doc: 'Values of the check by name: `metadata_context.filter_metadata`.',
       default: '`envoy.filters.http.jwt_authn` with `jwt_payload`, the claims of the token',
       example: { 'dev.tollgate.key': '{"id": apiKey.id}' },
@@ -69,6 +69,7 @@ export const httpFields = {
   body: optional(
     cel({
       doc: 'Body of the check: text or bytes; other values are sent as JSON.',
+      reveals: true,
       default: 'none, or that of `includeRequestBody`',
       advanced: true,
     }),
@@ -79,7 +80,7 @@ export const httpFields = {
     }),
   ),
   addRequestHeaders: optional(
-    map(cel({ doc: 'The value. Without one the header is omitted.' }), {
+    map(cel({ doc: 'The value. Without one the header is omitted.', reveals: true }), {
       doc: 'Headers of the check, or `:method` and `:authority`.',
       example: { 'x-source': 'source.address' },
     }),

@@ -67,7 +67,7 @@ const variablesOf = {
 
 const attributes = (of: 'request' | 'response') =>
   optional(
-    map(cel({ doc: 'The value. Without one the attribute is omitted.' }, variablesOf[of]), {
+    map(cel({ doc: 'The value. Without one the attribute is omitted.', reveals: true }, variablesOf[of]), {
       doc: `Attributes in the first message about the ${of}, by name.`,
       example: of === 'request' ? { 'source.address': 'source.address' } : { code: 'response.code' },
       advanced: true,
@@ -78,7 +78,7 @@ const attributes = (of: 'request' | 'response') =>
 export const processorFields = {
   metadataContext: optional(
     map(
-      map(cel({ doc: 'The value. Without one the name is omitted.' }, variablesOf.request), {
+      map(cel({ doc: 'The value. Without one the name is omitted.', reveals: true }, variablesOf.request), {
         doc: 'Values by name.',
       }),
       {

@@ -6,19 +6,24 @@ import { cel, type Infer, list, map, name, object, optional } from '../../schema
 import type { Path } from '../../schema/path.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 
-const value = cel({ doc: 'Expression of the value.' })
+const metadataValue = cel({ doc: 'Expression of the value.' })
 
-function transformationOf(doc: string, pseudoHeaders: string) {
+function transformationOf(
+  doc: string,
+  { pseudoHeaders, reveals }: { pseudoHeaders: string; reveals: boolean },
+) {
+  const value = cel({ doc: 'Expression of the value.', reveals })
   return object(
     {
       metadata: optional(
-        map(value, {
+        map(metadataValue, {
           doc: 'Values for later expressions, as `metadata.<name>`; evaluated first.',
           example: { tier: 'default(jwt.tier, "free")' },
         }),
       ),
       replace: optional(
         cel({
+          reveals,
           doc: 'Expression of all header fields, as a map of names to values or lists of values; replaces the present ones.',
           example: 'request.headers.filterKeys(k, k.startsWith("x-"))',
         }),
@@ -35,6 +40,7 @@ function transformationOf(doc: string, pseudoHeaders: string) {
       remove: optional(list(name({ doc: 'Name of a field.' }), { doc: 'Header fields to remove.' })),
       body: optional(
         cel({
+          reveals,
           doc: 'Expression of the body: text and bytes as they are, other values as JSON. The body is empty if the evaluation fails.',
           example: '{"query": request.headers["x-query"]}',
         }),
@@ -48,12 +54,16 @@ function transformationOf(doc: string, pseudoHeaders: string) {
 export const transformationsSchema = object(
   {
     request: optional(
-      transformationOf(
-        'Changes of the forwarded request.',
-        'the pseudo-headers `:method`, `:path`, `:authority` and `:scheme`',
-      ),
+      transformationOf('Changes of the forwarded request.', {
+        pseudoHeaders: 'the pseudo-headers `:method`, `:path`, `:authority` and `:scheme`',
+        reveals: true,
+      }),
     ),
-    response: optional(transformationOf('Changes of the response.', 'the pseudo-header `:status`')),
+    response: optional(
+      transformationOf('Changes of the response.', {
+        ...{ pseudoHeaders: 'the pseudo-header `:status`', reveals: false },
+      }),
+    ),
   },
   {
     doc: 'Changes requests and responses by CEL expressions, in the order `metadata`, `replace`, `add`, `set`, `remove`, `body`. A field whose expression fails is removed.',

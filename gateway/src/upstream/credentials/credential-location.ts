@@ -38,6 +38,7 @@ export const locationSchema = exactlyOne(
       {
         doc: 'Expression that returns the credential as text. Headers and query parameters that contain it are not forwarded.',
         example: 'request.headers["x-credentials"].split(":")[1]',
+        reveals: true,
       },
       [...locationRoots],
     ),

@@ -189,7 +189,7 @@ export const tokenExchangeSchema = object(
     ),
     clientAuth: optional(clientAuthSchema),
     additionalParams: optional(
-      map(cel({ doc: 'Expression of the value, a text.' }, [...locationRoots]), {
+      map(cel({ doc: 'Expression of the value, a text.', reveals: true }, [...locationRoots]), {
         doc: 'Further parameters of the token request.',
         example: { requested_token_use: '"on_behalf_of"' },
       }),

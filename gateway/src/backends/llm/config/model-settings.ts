@@ -88,16 +88,22 @@ export const paramsSchema = object(
 )
 
 /** Expressions of fields of the body in the API of the client. */
-export const transformationSchema = map(cel({ doc: 'Expression of the value.' }, routingRoots), {
-  doc: 'Request body fields computed by expressions over `llmRequest`; they replace those of the client. A field whose expression fails is removed. `model` changes the name that is requested.',
-  example: { model: 'llmRequest.model.stripPrefix("openai/")' },
-})
+export const transformationSchema = map(
+  cel({ doc: 'Expression of the value.', reveals: true }, routingRoots),
+  {
+    doc: 'Request body fields computed by expressions over `llmRequest`; they replace those of the client. A field whose expression fails is removed. `model` changes the name that is requested.',
+    example: { model: 'llmRequest.model.stripPrefix("openai/")' },
+  },
+)
 
 /** Expressions of fields of the body in the API of the provider. */
-export const finalTransformationSchema = map(cel({ doc: 'Expression of the value.' }, routingRoots), {
-  doc: 'Fields of the body for the provider, computed by expressions over that body (`llmRequest`) after translation into the API of the provider. A field whose expression fails is removed.',
-  example: { metadata: '{"user_id": jwt.sub}' },
-})
+export const finalTransformationSchema = map(
+  cel({ doc: 'Expression of the value.', reveals: true }, routingRoots),
+  {
+    doc: 'Fields of the body for the provider, computed by expressions over that body (`llmRequest`) after translation into the API of the provider. A field whose expression fails is removed.',
+    example: { metadata: '{"user_id": jwt.sub}' },
+  },
+)
 
 /** Changes of request bodies. */
 export const bodyFields = {

@@ -1,6 +1,8 @@
 import { type CelProgram, tryEvaluate } from '../../../cel/cel.ts'
 import { checkCel, compileCheckedCel } from '../../../cel/checked.ts'
+import { revealsCredential } from '../../../cel/references.ts'
 import { jsonOfResult } from '../../../cel/results.ts'
+import { revealingMistake } from '../../../cel/secret-text.ts'
 import { withSharedWorkBudget } from '../../../cel/work-budget.ts'
 import type { Facts } from '../../../pipeline/exchange.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
@@ -31,6 +33,8 @@ export function checkModelTransformation(
   for (const [field, source] of Object.entries(transformation)) {
     if (contentFields.has(field))
       report([field], 'is checked before this expression: use llm.policies.transformations')
+    if (field === 'model' && revealsCredential(source))
+      report([field], `${revealingMistake}: names of models are logged`)
     checkCel(source, variables, (message) => report([field], message))
   }
 }

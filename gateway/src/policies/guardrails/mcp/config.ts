@@ -38,7 +38,7 @@ export const methodsDoc =
 
 /** `metadata` of processors. */
 export const processorMetadataSchema = map(
-  cel({ doc: 'The value. Without one the name is omitted.' }, variableNames),
+  cel({ doc: 'The value. Without one the name is omitted.', reveals: true }, variableNames),
   { doc: 'Values for the service by name: `metadata_context`.', example: { user: 'jwt.sub' } },
 )
 

@@ -22,7 +22,7 @@ import { headerTarget, headerVariables, isDerived } from './headers.ts'
 /** Headers of calls. */
 export const webhookHeaderFields = {
   headers: optional(
-    map(cel({ doc: 'Header value.' }, [...headerVariables]), {
+    map(cel({ doc: 'Header value.', reveals: true }, [...headerVariables]), {
       doc: 'Headers of the call, or `:path`, `:method` and `:authority`, as expressions over the client’s request. A header whose evaluation fails is omitted. In response guards `llmRequest` has no value, so headers that need it are omitted.',
       example: { ':path': '"/v1/check"', 'x-user': 'jwt.sub' },
     }),
