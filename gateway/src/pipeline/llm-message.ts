@@ -4,10 +4,17 @@ import type { JsonText } from '../lib/json/text.ts'
 export type ConversationApi = 'chat' | 'messages' | 'responses' | 'completions'
 
 /** Client APIs with texts in requests or responses. */
-export type LlmApi = ConversationApi | 'moderations' | 'rerank' | 'images' | 'speech'
+export type LlmApi = ConversationApi | 'moderations' | 'rerank' | 'images' | 'speech' | 'transcriptions'
 
 /** A model response in the format of the client API: a complete object, or a stream of events. */
-export type LlmAnswer = { readonly kind: 'whole'; readonly json: JsonText } | { readonly kind: 'stream' }
+export type LlmAnswer =
+  | {
+      readonly kind: 'whole'
+      readonly json: JsonText
+      /** The body is the member `text` of `json` without JSON. */
+      readonly isPlain?: boolean
+    }
+  | { readonly kind: 'stream' }
 
 /**
  * A call from the perspective of policies, independent of the provider and its API. Written by

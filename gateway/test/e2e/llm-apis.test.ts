@@ -1,11 +1,11 @@
 import { CohereClient, CohereClientV2, CohereError } from 'cohere-ai'
-import OpenAI from 'openai'
+import OpenAI, { toFile } from 'openai'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { aliceKey, aliceRecord, openAiModel } from '../support/llm-config.ts'
-import { cohereKey, imageUsage, mockCohere, mockMedia } from '../support/mock-media.ts'
+import { cohereKey, formOf, imageUsage, mockCohere, mockMedia } from '../support/mock-media.ts'
 import { openAiKey } from '../support/mock-openai.ts'
-import type { MockServer } from '../support/mock-server.ts'
+import type { MockServer, SeenRequest } from '../support/mock-server.ts'
 import { until } from '../support/wait.ts'
 
 let media: MockServer
@@ -16,13 +16,15 @@ let gateway: Gateway
 let clients: { direct: OpenAI; through: OpenAI }
 let rerankers: Record<'direct' | 'through', { one: CohereClient; two: CohereClientV2 }>
 
+const picture = Buffer.alloc(90_000, 3)
 const ownKey = 'tg-canary-small-71aa'
 
 beforeAll(async () => {
   media = await mockMedia({ lifetime: 'file' })
   cohere = await mockCohere({ lifetime: 'file' })
   const guard = { regex: { action: 'reject', rules: [{ pattern: 'SECRET' }] } }
-  const models = ['omni-moderation-*', 'gpt-image-*', 'tts-*', 'gpt-4o-*']
+  const models = ['omni-moderation-*', 'gpt-image-*', 'dall-e-*', 'tts-*', 'gpt-4o-*']
+  const mask = { regex: { action: 'mask', rules: [{ pattern: 'Ada Lovelace' }] } }
   gateway = await startGateway(
     {
       config: { modelCatalog: [{ inline: catalog }] },
@@ -30,6 +32,11 @@ beforeAll(async () => {
         models: [
           ...models.map((name) => openAiModel(name, media.url)),
           openAiModel('guarded-*', media.url, { guardrails: { request: [guard] } }),
+          openAiModel('listening', media.url, {
+            params: { baseUrl: `${media.url}/v1`, apiKey: openAiKey, model: 'whisper-1' },
+            overrides: { language: 'en' },
+            guardrails: { request: [guard], response: [mask] },
+          }),
           {
             name: 'rerank-*',
             provider: 'cohere',
@@ -115,6 +122,77 @@ describe('the SDK of OpenAI', () => {
       (await client.audio.speech.create({ ...spoken, stream_format: 'sse' })).text(),
     )
     expect(events).toContain('speech.audio.done')
+  })
+
+  it('reads the same edits and variations of images', async () => {
+    const files = () =>
+      Promise.all(['a.png', 'b.png'].map((name) => toFile(picture, name, { type: 'image/png' })))
+    const edited = { model: 'gpt-image-1', prompt: 'add a boat' }
+    const whole = await same(async (client) => client.images.edit({ ...edited, image: await files() }))
+    expect(whole.data?.[0]?.revised_prompt).toBe('add a boat: a.png image/png 90000,b.png image/png 90000')
+    const events = await same(async (client) => {
+      const seen: unknown[] = []
+      const stream = await client.images.edit({ ...edited, image: await files(), stream: true })
+      for await (const event of stream) seen.push(event)
+      return seen
+    })
+    expect(events).toHaveLength(1)
+    const varied = await same(async (client) =>
+      client.images.createVariation({ model: 'dall-e-2', image: await toFile(picture, 'a.png') }),
+    )
+    expect(varied.data).toHaveLength(1)
+  })
+
+  it('reads the same transcripts in all formats', async () => {
+    const file = () => toFile(picture, 'speech.mp3', { type: 'audio/mpeg' })
+    for (const response_format of ['json', 'text', 'vtt', 'verbose_json'] as const) {
+      await same(async (client) =>
+        client.audio.transcriptions.create({
+          model: 'gpt-4o-transcribe',
+          file: await file(),
+          response_format,
+        }),
+      )
+    }
+    const events = await same(async (client) => {
+      const seen: unknown[] = []
+      const stream = await client.audio.transcriptions.create({
+        ...{ model: 'gpt-4o-transcribe', file: await file(), stream: true as const },
+        include: ['logprobs'],
+      })
+      for await (const event of stream) seen.push(event)
+      return seen
+    })
+    expect(events.at(-1)).toMatchObject({ type: 'transcript.text.done' })
+    await same(async (client) =>
+      client.audio.translations.create({ model: 'gpt-4o-mini', file: await file() }),
+    )
+  })
+
+  it('sends the texts of a form through guards and changes of the model', async () => {
+    const file = await toFile(picture, 'speech.mp3', { type: 'audio/mpeg' })
+    const spoken = { model: 'listening', file }
+    const text = 'The file speech.mp3 audio/mpeg 90000 of <masked>'
+    const { transcriptions } = clients.through.audio
+    const whole = await transcriptions.create(spoken)
+    expect(whole.text).toBe(text)
+    expect(await formOf(media.seen.at(-1) as SeenRequest)).toEqual([
+      ['model', 'whisper-1'],
+      ['language', 'en'],
+      ['file', 'speech.mp3 audio/mpeg 90000'],
+    ])
+    expect(await transcriptions.create({ ...spoken, response_format: 'text' })).toBe(`${text}\n`)
+    const verbose = await transcriptions.create({ ...spoken, response_format: 'verbose_json' })
+    expect(JSON.stringify(verbose)).not.toContain('Lovelace')
+    let streamed = ''
+    for await (const event of await transcriptions.create({ ...spoken, stream: true })) {
+      if (event.type === 'transcript.text.delta') streamed += event.delta
+      else if (event.type === 'transcript.text.done') expect(event.text).toBe(text)
+    }
+    expect(streamed).toBe(text)
+    await expect(transcriptions.create({ ...spoken, prompt: 'SECRET' })).rejects.toMatchObject({
+      status: 403,
+    })
   })
 
   it('receives a refusal that names providers of the call', async () => {

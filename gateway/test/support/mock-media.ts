@@ -26,17 +26,21 @@ export function mockMedia(options: { lifetime?: Lifetime } = {}): Promise<MockSe
       return
     }
     const handler = handlers[request.path.split('?')[0] ?? '']
-    if (handler) handler(request, response)
+    if (handler) await handler(request, response)
     else sendJson(response, { status: 404, body: { error: { message: `Invalid URL (${request.path})` } } })
   }, options.lifetime)
 }
 
-type Handler = (request: SeenRequest, response: ServerResponse) => void
+type Handler = (request: SeenRequest, response: ServerResponse) => void | Promise<void>
 
 const handlers: Record<string, Handler | undefined> = {
   '/v1/moderations': moderations,
   '/v1/images/generations': images,
+  '/v1/images/edits': imageEdits,
+  '/v1/images/variations': imageVariations,
   '/v1/audio/speech': speech,
+  '/v1/audio/transcriptions': transcriptions,
+  '/v1/audio/translations': transcriptions,
 }
 
 const serviceHeaders = { 'x-request-id': 'req_media_1', 'openai-version': '2020-10-01' }
@@ -86,6 +90,77 @@ function images({ json }: SeenRequest, response: ServerResponse): void {
     event('image_generation.partial_image', { partial_image_index: 1 }),
     event('image_generation.completed', { usage: imageUsage }),
   ])
+}
+
+/** The parts of a form, with sizes in place of files. */
+export async function formOf({ bytes, headers }: SeenRequest): Promise<[string, string][]> {
+  const type = headers['content-type'] ?? ''
+  const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': type } }).formData()
+  return [...form].map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : `${value.name} ${value.type} ${value.size}`,
+  ])
+}
+
+async function imageEdits(request: SeenRequest, response: ServerResponse): Promise<void> {
+  const parts = await formOf(request)
+  const fields = new Map(parts)
+  const files = parts.filter(([name]) => name.startsWith('image')).map(([, file]) => file)
+  const created = 1_760_000_000
+  if (fields.get('stream') === 'true') {
+    const type = 'image_edit.completed'
+    const event = { type, b64_json: picture, created_at: created, usage: imageUsage }
+    sendEvents(response, [`event: ${type}\ndata: ${JSON.stringify(event)}\n\n`])
+    return
+  }
+  const data = [{ b64_json: picture, revised_prompt: `${fields.get('prompt')}: ${files.join()}` }]
+  sendJson(response, { status: 200, headers: serviceHeaders, body: { created, data, usage: imageUsage } })
+}
+
+async function imageVariations(request: SeenRequest, response: ServerResponse): Promise<void> {
+  const fields = new Map(await formOf(request))
+  const data = [{ url: `https://images.test/${fields.get('image')?.replaceAll(' ', '-')}` }]
+  sendJson(response, { status: 200, headers: serviceHeaders, body: { created: 1_760_000_000, data } })
+}
+
+export const transcriptUsage = {
+  type: 'tokens',
+  input_tokens: 140,
+  input_token_details: { text_tokens: 4, audio_tokens: 136 },
+  output_tokens: 9,
+  total_tokens: 149,
+}
+
+async function transcriptions(request: SeenRequest, response: ServerResponse): Promise<void> {
+  const fields = new Map(await formOf(request))
+  const text = `The file ${fields.get('file')} of Ada Lovelace`
+  if (fields.get('stream') === 'true') {
+    const event = (type: string, more: object) => `data: ${JSON.stringify({ type, ...more })}\n\n`
+    sendEvents(response, [
+      ...(text.match(/\s*\S+/g) ?? []).map((delta) =>
+        event('transcript.text.delta', { delta, logprobs: [] }),
+      ),
+      event('transcript.text.done', { text, logprobs: [], usage: transcriptUsage }),
+    ])
+    return
+  }
+  switch (fields.get('response_format')) {
+    case 'text':
+    case 'vtt':
+      response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8', ...serviceHeaders })
+      response.end(`${text}\n`)
+      return
+    case 'verbose_json': {
+      const segments = [{ id: 0, start: 0, end: 2.5, text, tokens: [1, 2], avg_logprob: -0.3 }]
+      const words = text.split(' ').map((word, index) => ({ word, start: index, end: index + 1 }))
+      const usage = { type: 'duration', seconds: 3 }
+      const body = { task: 'transcribe', language: 'english', duration: 2.5, text, segments, words, usage }
+      sendJson(response, { status: 200, headers: serviceHeaders, body })
+      return
+    }
+    default:
+      sendJson(response, { status: 200, headers: serviceHeaders, body: { text, usage: transcriptUsage } })
+  }
 }
 
 /** Bytes that are no text. */

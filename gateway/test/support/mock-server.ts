@@ -37,7 +37,7 @@ export async function startMockServer(answer: Answer, lifetime: Lifetime = 'test
     })
     const chosen = queue.shift() ?? answer
     try {
-      chosen(request, response)
+      await chosen(request, response)
     } catch (error) {
       // A broken mock must not look like a stalled upstream: the response contains the reason.
       response.writeHead(599, { 'content-type': 'text/plain' }).end(`the mock failed: ${error}`)

@@ -94,11 +94,12 @@ function countsLocally({ endpoint, candidates, unchanged }: Call): boolean {
   return pathsOf(target.provider, { model, streaming: false }).count_tokens === undefined
 }
 
+/** `estimated` and the header mark the count, because clients compare it with limits of the model. */
 function tokenCountReply({ json }: Call): Reply {
   const inputTokens = json ? estimateTokens(json.value) : 0
   return {
     status: 200,
-    headers: { 'content-type': 'application/json' },
-    body: Buffer.from(JSON.stringify({ input_tokens: inputTokens })),
+    headers: { 'content-type': 'application/json', 'x-tollgate-estimated': 'true' },
+    body: Buffer.from(JSON.stringify({ input_tokens: inputTokens, estimated: true })),
   }
 }

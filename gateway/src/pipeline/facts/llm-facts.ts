@@ -31,7 +31,11 @@ export type LlmOperation = {
     | 'moderation'
     | 'rerank'
     | 'image_generation'
+    | 'image_edit'
+    | 'image_variation'
     | 'speech'
+    | 'transcription'
+    | 'translation'
     | 'list_models'
     | 'passthrough'
   readonly api:
@@ -44,7 +48,11 @@ export type LlmOperation = {
     | 'moderations'
     | 'rerank'
     | 'images_generations'
+    | 'images_edits'
+    | 'images_variations'
     | 'audio_speech'
+    | 'audio_transcriptions'
+    | 'audio_translations'
     | 'models'
     | 'passthrough'
 }

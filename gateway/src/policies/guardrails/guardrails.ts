@@ -1,3 +1,4 @@
+import { parseJsonObject } from '../../lib/json/json.ts'
 import type { ThreadPool } from '../../lib/scheduling/thread-pool.ts'
 import { type Body, isSource } from '../../net/http/body.ts'
 import type { Reply } from '../../net/http-client/send.ts'
@@ -176,9 +177,16 @@ async function checkWhole(
   if (outcome.kind === 'changed' && texts !== undefined) {
     const { json } = answer
     const changed = { api: message.api, phase: 'response', json, texts, contents: outcome.contents } as const
-    return { ...reply, body: await writeBack(changed, threads) }
+    const body = await writeBack(changed, threads)
+    return { ...reply, body: answer.isPlain ? plainText(body) : body }
   }
   return reply
+}
+
+function plainText(body: Buffer): Buffer {
+  const text = parseJsonObject(body.toString())?.['text']
+  if (typeof text !== 'string') throw new Error('the answer has no text')
+  return Buffer.from(text)
 }
 
 function contentOf(text: GuardedText): Content {

@@ -14,7 +14,8 @@ import { convertReply } from '../reply/reply.ts'
 import type { ReplyOptions } from '../reply/reply-body.ts'
 import { type Attempt, type Call, createAttempt, releaseRequest } from '../request/call.ts'
 import { recordSkip, startRecord } from './attempt-record.ts'
-import { clientCredential, clientHeaders, prepareRequest, type TimeLimits } from './provider-request.ts'
+import { prepareRequest, type TimeLimits } from './provider-request.ts'
+import { clientCredential, clientHeaders } from './request-headers.ts'
 
 export type AttemptOptions = ReplyOptions & { timeLimits: TimeLimits }
 

@@ -1,22 +1,22 @@
 import { editBytes, editTopLevel, memberText } from '../../../lib/json/edit.ts'
-import type { JsonObject } from '../../../lib/json/json.ts'
+import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
 import { type JsonText, readJsonObject } from '../../../lib/json/text.ts'
 import { writeJsonSteps } from '../../../lib/json/write.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
-import { createHeaderFilter, firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { OutgoingRequest } from '../../../net/http-client/send.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Candidate } from '../models/candidate.ts'
 import { type BodyChanges, type ProviderCall, pathsOf } from '../providers/provider.ts'
 import { kindsOffering } from '../providers/providers.ts'
 import type { Call } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
+import { type Form, writeForm } from '../request/form/form.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
 import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
+import { clientHeaders, headersFor } from './request-headers.ts'
 import { passthroughPath, pathAt, unreadPath } from './upstream-path.ts'
 
 /**
@@ -57,8 +57,8 @@ export function prepareRequest(
       ? requestBody(call, candidate, route.translation, workQueue)
       : rewrittenBody(exchange, call, candidate, { translation: route.translation, rewrite, workQueue })
   return body instanceof Promise
-    ? body.then((built) => withBody(request, built, route.translation))
-    : withBody(request, body, route.translation)
+    ? body.then((built) => withBody(request, call, built, route.translation))
+    : withBody(request, call, body, route.translation)
 }
 
 /** The request without its body. */
@@ -84,26 +84,31 @@ function outgoingRequest(
 
 function withBody(
   request: OutgoingRequest,
+  { files }: Call,
   built: RequestBody,
   translation: Translation | undefined,
 ): PreparedRequest {
   if (built.kind === 'refused') return built
-  request.body = built.body
+  if (files === undefined) request.body = built.body
+  else setForm(request, built.body, files)
   return { kind: 'request', request, translation, settings: built.settings }
+}
+
+/** `fields` are the texts of the form as a JSON object. */
+function setForm(
+  request: OutgoingRequest,
+  fields: Uint8Array | string | undefined,
+  files: Form['files'],
+): void {
+  const text = typeof fields === 'string' ? fields : Buffer.from(fields ?? '{}').toString()
+  const { contentType, body } = writeForm(parseJsonObject(text) ?? {}, files)
+  request.headers['content-type'] = contentType
+  request.body = body
 }
 
 /** The request path after rewrites by policies. */
 export function requestPath({ facts, forwarding }: Exchange): string {
   return forwarding?.path ?? facts.request.path
-}
-
-/** The client's headers after edits by policies. */
-export function clientHeaders({ facts, forwarding }: Exchange): Headers {
-  const { headers } = facts.request
-  if (forwarding === undefined || forwarding.headerEdits.length === 0) return headers
-  const edited = { ...headers }
-  for (const edit of forwarding.headerEdits) edit(edited)
-  return edited
 }
 
 /** `path` is the path at the upstream, without query. */
@@ -163,7 +168,11 @@ const endpointLabels: Record<Endpoint, string> = {
   rerank: 'rerank',
   rerank_v2: 'rerank',
   images: 'image generation',
+  image_edits: 'image edits',
+  image_variations: 'image variations',
   speech: 'speech',
+  transcriptions: 'transcriptions',
+  translations: 'translations of audio',
 }
 
 type RequestBody =
@@ -340,51 +349,3 @@ function withRenamedLimit(
   const renames = upstream === 'chat' && maxTokens !== undefined && target.provider.renamesMaxTokens?.(model)
   return renames ? { ...rest, max_completion_tokens: maxTokens } : body
 }
-
-function headersFor(client: Headers, call: Call, { target }: Candidate): Headers {
-  const headers = filterHeaders(client)
-  // Parameters of the client's media type are not forwarded: a server that applies a charset would decode
-  // another text.
-  if (call.json !== undefined) headers['content-type'] = 'application/json'
-  target.editHeaders?.(headers)
-  // Bodies are read for usage and by guards, so a content coding would only be removed again.
-  headers['accept-encoding'] = 'identity'
-  const { defaultHeaders } = target.provider
-  for (const name in defaultHeaders) headers[name] ??= defaultHeaders[name] ?? ''
-  return headers
-}
-
-/** The client's credential, unless a policy consumed it. */
-export function clientCredential(headers: Headers): string | undefined {
-  const authorization = firstHeader(headers, 'authorization')
-  if (authorization !== undefined && authorization.slice(0, 7).toLowerCase() === 'bearer ') {
-    return authorization.slice(7).trim()
-  }
-  return firstHeader(headers, 'x-api-key')
-}
-
-/** Headers about the client or the connection to the gateway, and headers that are set again. */
-const withheldNames: ReadonlySet<string> = new Set([
-  'host',
-  'content-length',
-  'content-encoding',
-  'accept-encoding',
-  'authorization',
-  'x-api-key',
-  'api-key',
-  'x-goog-api-key',
-  'x-goog-user-project',
-  'cookie',
-  'via',
-  'origin',
-  'referer',
-  'expect',
-])
-
-const filterHeaders = createHeaderFilter(
-  (name) =>
-    withheldNames.has(name) ||
-    isWithheldHeader(name) ||
-    name.startsWith('sec-') ||
-    name.startsWith('access-control-'),
-)

@@ -33,7 +33,7 @@ export const azureParams = {
   azureProjectName: fields.projectName,
 } satisfies Record<string, Schema>
 
-const { moderations: _, ...azureMedia } = mediaPaths
+const { moderations: _, image_variations: __, ...azureMedia } = mediaPaths
 
 /** Calls of models. Moderation is a different service: Azure AI Content Safety. */
 const azurePaths: ProviderPaths = { ...openAiPaths, ...azureMedia }

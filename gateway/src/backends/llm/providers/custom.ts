@@ -22,12 +22,17 @@ const endpoints = {
   moderations: 'moderations',
   rerank: 'rerank',
   imageGenerations: 'images',
+  imageEdits: 'image_edits',
+  imageVariations: 'image_variations',
   audioSpeech: 'speech',
+  audioTranscriptions: 'transcriptions',
+  audioTranslations: 'translations',
 } satisfies Record<string, Endpoint>
 
 const formatTypes = [
   ...(['completions', 'messages', 'responses', 'embeddings', 'anthropicTokenCount'] as const),
-  ...(['moderations', 'rerank', 'imageGenerations', 'audioSpeech'] as const),
+  ...(['moderations', 'rerank', 'imageGenerations', 'imageEdits', 'imageVariations'] as const),
+  ...(['audioSpeech', 'audioTranscriptions', 'audioTranslations'] as const),
 ] as const
 
 const defaultPaths: Readonly<Record<Endpoint, string>> = {
@@ -39,7 +44,7 @@ const defaultPaths: Readonly<Record<Endpoint, string>> = {
 const format = object(
   {
     type: enumeration(formatTypes, {
-      doc: 'API of the call: chat completions, messages, responses, embeddings, token counting, moderations, rerank, image generation or speech.',
+      doc: 'API of the call: chat completions, messages, responses, embeddings, token counting, moderations, rerank, images or audio.',
     }),
     path: optional(
       string({

@@ -12,7 +12,11 @@ export const openAiPaths = {
 export const mediaPaths = {
   moderations: '/moderations',
   images: '/images/generations',
+  image_edits: '/images/edits',
+  image_variations: '/images/variations',
   speech: '/audio/speech',
+  transcriptions: '/audio/transcriptions',
+  translations: '/audio/translations',
 } satisfies ProviderPaths
 
 /** Paths of rerank, likewise. Servers other than Cohere accept requests of both its versions. */

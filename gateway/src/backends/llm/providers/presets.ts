@@ -4,7 +4,8 @@ import { fixedKind, type ProviderKind, type ProviderPaths } from './provider.ts'
 const { responses, ...withoutResponses } = openAiPaths
 const { embeddings, ...chatOnly } = withoutResponses
 const chatAndResponses: ProviderPaths = { ...chatOnly, responses }
-const { moderations, images, speech } = mediaPaths
+const { moderations, ...imagesAndAudio } = mediaPaths
+const { images, image_edits, speech, transcriptions, translations } = mediaPaths
 
 type Preset = { address: string; paths: ProviderPaths }
 
@@ -22,7 +23,7 @@ const presets: Readonly<Record<string, Preset>> = {
   },
   deepinfra: {
     address: 'https://api.deepinfra.com/v1/openai',
-    paths: { ...withoutResponses, images, speech, messages: { absolute: '/anthropic/v1/messages' } },
+    paths: { ...withoutResponses, ...imagesAndAudio, messages: { absolute: '/anthropic/v1/messages' } },
   },
   deepseek: {
     address: 'https://api.deepseek.com/v1',
@@ -32,10 +33,16 @@ const presets: Readonly<Record<string, Preset>> = {
     address: 'https://api.fireworks.ai/inference/v1',
     paths: { ...openAiPaths, messages: '/messages' },
   },
-  groq: { address: 'https://api.groq.com/openai/v1', paths: { ...chatAndResponses, speech } },
+  groq: {
+    address: 'https://api.groq.com/openai/v1',
+    paths: { ...chatAndResponses, speech, transcriptions, translations },
+  },
   huggingface: { address: 'https://router.huggingface.co/v1', paths: chatAndResponses },
   jina: { address: 'https://api.jina.ai/v1', paths: { embeddings, ...rerankPaths } },
-  mistral: { address: 'https://api.mistral.ai/v1', paths: { ...withoutResponses, moderations } },
+  mistral: {
+    address: 'https://api.mistral.ai/v1',
+    paths: { ...withoutResponses, moderations, transcriptions },
+  },
   ollama: { address: 'http://localhost:11434/v1', paths: openAiPaths },
   openrouter: {
     address: 'https://openrouter.ai/api/v1',
@@ -43,9 +50,9 @@ const presets: Readonly<Record<string, Preset>> = {
   },
   togetherai: {
     address: 'https://api.together.xyz/v1',
-    paths: { ...withoutResponses, ...rerankPaths, images, speech },
+    paths: { ...withoutResponses, ...rerankPaths, images, speech, transcriptions, translations },
   },
-  xai: { address: 'https://api.x.ai/v1', paths: { ...chatAndResponses, images } },
+  xai: { address: 'https://api.x.ai/v1', paths: { ...chatAndResponses, images, image_edits } },
 }
 
 /** The kinds of all presets. */

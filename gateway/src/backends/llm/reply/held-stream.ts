@@ -8,6 +8,7 @@ import { isEventStream } from '../../../net/http/sse.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
+import { generatesText } from '../request/llm-message.ts'
 import { createLineBuffer } from './line-buffer.ts'
 import { endpointOf } from './record.ts'
 import { createStreamWatch } from './stream-watch.ts'
@@ -27,6 +28,7 @@ const maxHoldMs = 15_000
 export function awaitContent(attempt: Attempt, reply: Reply): Reply | Promise<Reply> {
   const endpoint = endpointOf(attempt)
   const { body, status, headers } = reply
+  if (endpoint !== 'passthrough' && !generatesText(endpoint)) return reply
   if (status < 200 || status > 299 || endpoint === 'passthrough' || !isSource(body)) return reply
   if (!isEventStream(headers) || !isPlain(firstHeader(headers, 'content-encoding'))) return reply
   const watch = watchStart(attempt, endpoint)

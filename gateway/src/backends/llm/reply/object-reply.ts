@@ -64,7 +64,7 @@ function required(message: JsonObject | undefined): JsonObject {
 /** `endpoint` is the provider's. Called after the last step that can fail. */
 function succeed(attempt: Attempt, endpoint: Endpoint, message: JsonObject): void {
   const isCounted = attempt.usage === undefined && generatesText(endpoint)
-  attempt.generatedBytes = isCounted ? generatedTextBytes(message) : 0
+  attempt.generatedBytes = isCounted ? generatedTextBytes(endpoint, message) : 0
   attempt.succeeded = true
 }
 

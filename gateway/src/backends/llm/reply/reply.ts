@@ -5,6 +5,7 @@ import { convertError } from './error-reply.ts'
 import { convertObject } from './object-reply.ts'
 import { filterHeaders, type ReplyOptions } from './reply-body.ts'
 import { convertStream } from './stream-reply.ts'
+import { convertTranscript, isPlainTranscript } from './transcript-reply.ts'
 
 /**
  * Converts a provider's response to the client's: unchanged bytes within one API, translated between two,
@@ -20,6 +21,7 @@ export function convertReply(attempt: Attempt, reply: Reply, options: ReplyOptio
   }
   if (isEventStream(reply.headers)) return convertStream(attempt, endpoint, reply, options.context)
   if (endpoint === 'speech') return convertAudio(attempt, reply)
+  if (isPlainTranscript(endpoint, reply)) return convertTranscript(attempt, reply, options)
   return convertObject(attempt, endpoint, reply, options)
 }
 

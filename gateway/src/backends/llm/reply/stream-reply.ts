@@ -62,7 +62,10 @@ export function convertStream(
 }
 
 /** Images are one line of base64: 32 MiB are three times the largest that services send. */
-const lineLimits: Partial<Record<Endpoint, number>> = { images: 32 * 1024 * 1024 }
+const lineLimits: Partial<Record<Endpoint, number>> = {
+  images: 32 * 1024 * 1024,
+  image_edits: 32 * 1024 * 1024,
+}
 
 function watchUsage(attempt: Attempt, endpoint: Endpoint): StreamWatch {
   return createStreamWatch({

@@ -80,7 +80,11 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   rerank: () => openAiState,
   rerank_v2: () => openAiState,
   images: () => typedState('image_generation.completed"'),
+  image_edits: () => typedState('image_edit.completed"'),
+  image_variations: () => openAiState,
   speech: () => typedState('speech.audio.done"'),
+  transcriptions: () => typedState('transcript.text.done"'),
+  translations: () => openAiState,
 }
 
 /** Finds the last event by its type, because not all servers name these events. */

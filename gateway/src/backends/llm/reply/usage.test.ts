@@ -180,7 +180,7 @@ describe('estimates', () => {
   it('accept a response with unlimited nesting', () => {
     const depth = 200_000
     const answer: unknown = JSON.parse(`{"text":"four","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`)
-    expect(isJsonObject(answer) && generatedTextBytes(answer)).toBe(4)
+    expect(isJsonObject(answer) && generatedTextBytes('chat', answer)).toBe(4)
   })
 
   it('do not count images as text', () => {

@@ -30,8 +30,13 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
     case 'rerank_v2':
       return rerankUsage(message)
     case 'images':
+    case 'image_edits':
+    case 'image_variations':
     case 'speech':
       return responsesUsage(message['usage'])
+    case 'transcriptions':
+    case 'translations':
+      return transcriptionUsage(message['usage'])
     case 'moderations':
     case 'count_tokens':
       return undefined
@@ -90,6 +95,13 @@ function responsesUsage(value: JsonValue | undefined): Usage | undefined {
     cacheCreationInputTokens: 0,
     reasoningTokens: detail(value['output_tokens_details'], 'reasoning_tokens'),
   })
+}
+
+/** https://platform.openai.com/docs/api-reference/audio: older models report seconds, which are no tokens. */
+function transcriptionUsage(value: JsonValue | undefined): Usage | undefined {
+  const tokens = responsesUsage(value)
+  if (tokens === undefined || !isJsonObject(value)) return tokens
+  return { ...tokens, inputAudioTokens: audioTokens(value['input_token_details']) }
 }
 
 /**
@@ -214,8 +226,10 @@ const notText: ReadonlySet<string> = new Set([
  * Bytes of the texts of a response without usage. Its nesting is unlimited, because it comes from an
  * upstream.
  */
-export function generatedTextBytes(message: JsonObject): number {
-  return textBytes(message)
+export function generatedTextBytes(endpoint: Endpoint, message: JsonObject): number {
+  const isTranscript = endpoint === 'transcriptions' || endpoint === 'translations'
+  // Segments and words repeat the text.
+  return textBytes(isTranscript ? (message['text'] ?? null) : message)
 }
 
 const { maxDepth } = defaultJsonLimits

@@ -6,6 +6,7 @@ import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Translation } from '../translate/translate.ts'
 import type { Endpoint } from './endpoints.ts'
+import type { FormPart } from './form/scan.ts'
 
 /** State of one LLM call, from the parsed request to the last byte of the response. */
 export type Call = {
@@ -18,6 +19,8 @@ export type Call = {
   bytes: Buffer
   /** Undefined for a passthrough body that is not a JSON object, and after the last request is prepared. */
   json: JsonText | undefined
+  /** Files of a form, whose texts are `json`; undefined for other bodies, and after the last request. */
+  files: readonly FormPart[] | undefined
   readonly candidates: readonly Candidate[]
   /** The client sent `include_usage: false`, so the usage chunk that the gateway requests is removed. */
   readonly hideUsage: boolean
@@ -67,12 +70,13 @@ declare module '../../../pipeline/exchange.ts' {
 export type CallRequest = Omit<Call, 'attempt'>
 
 export function createCall(request: CallRequest): Call {
-  const { endpoint, pathEndpoint, bytes, json, candidates, hideUsage, unchanged } = request
+  const { endpoint, pathEndpoint, bytes, json, files, candidates, hideUsage, unchanged } = request
   return {
     endpoint,
     pathEndpoint,
     bytes,
     json,
+    files,
     candidates,
     hideUsage,
     unchanged,
@@ -112,6 +116,7 @@ const emptyBuffer = Buffer.alloc(0)
  */
 export function releaseRequest(call: Call): void {
   call.json = undefined
+  call.files = undefined
   call.bytes = emptyBuffer
 }
 

@@ -13,7 +13,11 @@ export type Endpoint =
   | 'rerank'
   | 'rerank_v2'
   | 'images'
+  | 'image_edits'
+  | 'image_variations'
   | 'speech'
+  | 'transcriptions'
+  | 'translations'
 
 /** The call at a path. */
 export type EndpointMatch =
@@ -36,10 +40,22 @@ export const operations: Readonly<Record<Endpoint | 'models' | 'passthrough', Ll
   rerank: { operation: 'rerank', api: 'rerank' },
   rerank_v2: { operation: 'rerank', api: 'rerank' },
   images: { operation: 'image_generation', api: 'images_generations' },
+  image_edits: { operation: 'image_edit', api: 'images_edits' },
+  image_variations: { operation: 'image_variation', api: 'images_variations' },
   speech: { operation: 'speech', api: 'audio_speech' },
+  transcriptions: { operation: 'transcription', api: 'audio_transcriptions' },
+  translations: { operation: 'translation', api: 'audio_translations' },
   models: { operation: 'list_models', api: 'models' },
   passthrough: { operation: 'passthrough', api: 'passthrough' },
 }
+
+/** Calls with files, whose requests may be forms. */
+export const formEndpoints: ReadonlySet<Endpoint> = new Set([
+  'image_edits',
+  'image_variations',
+  'transcriptions',
+  'translations',
+])
 
 /** Classification of requests by path: the call, and the shape of errors. Called once per request. */
 export type Endpoints = {
@@ -73,7 +89,11 @@ export const routeTypes = {
   moderations: { kind: 'endpoint', endpoint: 'moderations' },
   rerank: { kind: 'endpoint', endpoint: 'rerank' },
   imageGenerations: { kind: 'endpoint', endpoint: 'images' },
+  imageEdits: { kind: 'endpoint', endpoint: 'image_edits' },
+  imageVariations: { kind: 'endpoint', endpoint: 'image_variations' },
   audioSpeech: { kind: 'endpoint', endpoint: 'speech' },
+  audioTranscriptions: { kind: 'endpoint', endpoint: 'transcriptions' },
+  audioTranslations: { kind: 'endpoint', endpoint: 'translations' },
   models: { kind: 'models', id: undefined },
   passthrough,
 } satisfies Record<string, EndpointMatch>
@@ -151,7 +171,11 @@ const endpointPaths: ReadonlyMap<string, EndpointMatch> = new Map([
   ['/moderations', { kind: 'endpoint', endpoint: 'moderations' }],
   ['/rerank', { kind: 'endpoint', endpoint: 'rerank' }],
   ['/images/generations', { kind: 'endpoint', endpoint: 'images' }],
+  ['/images/edits', { kind: 'endpoint', endpoint: 'image_edits' }],
+  ['/images/variations', { kind: 'endpoint', endpoint: 'image_variations' }],
   ['/audio/speech', { kind: 'endpoint', endpoint: 'speech' }],
+  ['/audio/transcriptions', { kind: 'endpoint', endpoint: 'transcriptions' }],
+  ['/audio/translations', { kind: 'endpoint', endpoint: 'translations' }],
   ['/models', { kind: 'models', id: undefined }],
 ] satisfies [string, EndpointMatch][])
 

@@ -16,16 +16,32 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
     case 'rerank':
     case 'images':
     case 'speech':
+    case 'transcriptions':
       return endpoint
     case 'rerank_v2':
       return 'rerank'
+    case 'image_edits':
+    case 'image_variations':
+      return 'images'
+    case 'translations':
+      return 'transcriptions'
     default:
       return undefined
   }
 }
 
 /** Calls whose responses have texts of the model, complete or streamed. */
-const answersText: ReadonlySet<Call['endpoint']> = new Set(['chat', 'completions', 'messages', 'responses'])
+const answersText: ReadonlySet<Call['endpoint']> = new Set([
+  'chat',
+  'completions',
+  'messages',
+  'responses',
+  'transcriptions',
+  'translations',
+])
+
+/** Calls whose responses describe their images. */
+const describesImages: ReadonlySet<Call['endpoint']> = new Set(['images', 'image_edits', 'image_variations'])
 
 /** The view of policies on the response of a call; undefined if the response has no texts. */
 export function answerOf(
@@ -33,7 +49,7 @@ export function answerOf(
   endpoint: Endpoint,
   form: 'whole' | 'stream',
 ): LlmMessage | undefined {
-  const hasText = answersText.has(endpoint) || (endpoint === 'images' && form === 'whole')
+  const hasText = answersText.has(endpoint) || (describesImages.has(endpoint) && form === 'whole')
   return hasText ? exchange.llm?.message : undefined
 }
 

@@ -14,8 +14,10 @@ import { type RequestBodyLimits, readRequestBody } from '../../../pipeline/reque
 import { requestPath } from '../attempt/provider-request.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
-import { createCall } from './call.ts'
-import { deploymentIn, type Endpoint, type Endpoints, operations } from './endpoints.ts'
+import { type Call, createCall } from './call.ts'
+import { deploymentIn, type Endpoint, type Endpoints, formEndpoints, operations } from './endpoints.ts'
+import { readForm } from './form/form.ts'
+import { readFormBoundary } from './form/media-type.ts'
 import { configuredOf, llmMessageOf } from './llm-message.ts'
 
 export type RequestRules = RequestBodyLimits & {
@@ -90,7 +92,9 @@ async function readCall(
 ): Promise<Reply | undefined> {
   const { facts } = exchange
   const mediaType = readJsonMediaType(facts.request.headers)
-  if (mediaType === 'other') return refuse(exchange, notJson)
+  if (mediaType === 'other') {
+    return formEndpoints.has(endpoint) ? readFormCall(exchange, endpoint, rules) : refuse(exchange, notJson)
+  }
   if (mediaType === 'charset') return refuse(exchange, notUtf8)
   const body = await readRequestBody(exchange, rules)
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
@@ -98,14 +102,42 @@ async function readCall(
   const reading = readJson(body.bytes, rules.workQueue, rules.jsonLimits)
   const read = validateJson(reading instanceof Promise ? await reading : reading, findAmbiguousLlmName)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
-  const { json } = read
+  return acceptRead(exchange, { endpoint, bytes: body.bytes, json: read.json, files: undefined }, rules)
+}
+
+/** Reads a form, and treats its texts as a JSON body. */
+async function readFormCall(
+  exchange: Exchange,
+  endpoint: Endpoint,
+  rules: RequestRules,
+): Promise<Reply | undefined> {
+  const found = readFormBoundary(exchange.facts.request.headers['content-type'])
+  if (found === undefined) return refuse(exchange, notForm)
+  if (found.kind === 'invalid') return refuse(exchange, invalidBoundary)
+  const body = await readRequestBody(exchange, rules)
+  if (body.kind === 'refused') return refuse(exchange, body.refusal)
+  exchange.facts.body = body.bytes
+  const read = readForm(body.bytes, found.boundary)
+  if (read.kind === 'invalid') return refuse(exchange, invalidField(undefined, read.message))
+  const { fields, files } = read.form
+  const valid = validateJson(fields, findAmbiguousLlmName)
+  if (valid.kind === 'refused') return refuse(exchange, valid.refusal)
+  return acceptRead(exchange, { endpoint, bytes: Buffer.from(fields.text), json: fields, files }, rules)
+}
+
+function acceptRead(
+  exchange: Exchange,
+  read: Omit<ParsedCall, 'model' | 'endpoint'> & { endpoint: Endpoint; json: JsonText },
+  rules: RequestRules,
+): Reply | undefined {
+  const { endpoint, json } = read
   const model = requestedModel(json.value, rules) ?? modelInPath(exchange, json.value)
   if (model === undefined) return refuse(exchange, missingModel)
   const issue =
     streamIssue(endpoint, json.value) ??
     (endpoint === 'responses' ? backgroundIssue(exchange, json.value, rules) : undefined)
   if (issue) return refuse(exchange, issue)
-  return acceptCall(exchange, { endpoint, bytes: body.bytes, json, model }, rules)
+  return acceptCall(exchange, { ...read, model }, rules)
 }
 
 /** The requested model. It is optional if every target has a configured model. */
@@ -129,7 +161,7 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
   if (body.bytes.length === 0 || mediaType === 'other') {
     return acceptCall(
       exchange,
-      { endpoint: 'passthrough', bytes: body.bytes, json: undefined, model: unnamedModel },
+      { endpoint: 'passthrough', bytes: body.bytes, json: undefined, files: undefined, model: unnamedModel },
       rules,
     )
   }
@@ -142,7 +174,7 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
   const name = typeof model === 'string' && model !== '' ? model : unnamedModel
   return acceptCall(
     exchange,
-    { endpoint: 'passthrough', bytes: body.bytes, json: read.json, model: name },
+    { endpoint: 'passthrough', bytes: body.bytes, json: read.json, files: undefined, model: name },
     rules,
   )
 }
@@ -151,12 +183,13 @@ type ParsedCall = {
   endpoint: Endpoint | 'passthrough'
   bytes: Buffer
   json: JsonText | undefined
+  files: Call['files']
   model: string
 }
 
 function acceptCall(
   exchange: Exchange,
-  { endpoint, bytes, json, model }: ParsedCall,
+  { endpoint, bytes, json, files, model }: ParsedCall,
   { models, workQueue, passesUnknown }: RequestRules,
 ): Reply | undefined {
   const { facts } = exchange
@@ -191,6 +224,7 @@ function acceptCall(
     pathEndpoint: endpoint,
     bytes,
     json,
+    files,
     candidates,
     hideUsage: hideUsage && mode === undefined,
     unchanged: mode !== undefined,
@@ -303,8 +337,8 @@ function backgroundIssue(
   )
 }
 
-function invalidField(param: string, message: string): Refusal {
-  return { status: 400, code: 'invalid_request_body', message, param }
+function invalidField(param: string | undefined, message: string): Refusal {
+  return { status: 400, code: 'invalid_request_body', message, ...(param !== undefined && { param }) }
 }
 
 /** A request without `content-type` counts as JSON, because plain HTTP clients omit it. */
@@ -312,6 +346,16 @@ const notJson: Refusal = {
   status: 415,
   code: 'unsupported_content_type',
   message: 'content-type must be application/json',
+}
+
+const notForm: Refusal = {
+  ...notJson,
+  message: 'content-type must be multipart/form-data or application/json',
+}
+
+const invalidBoundary: Refusal = {
+  ...notJson,
+  message: 'content-type must have one boundary of letters, digits and hyphens, and no other parameter',
 }
 
 const notUtf8: Refusal = { ...notJson, message: 'charset of content-type must be utf-8' }

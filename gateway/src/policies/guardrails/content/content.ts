@@ -5,6 +5,7 @@ import type { ContentReader } from './content-reader.ts'
 import { imagesContent, moderationsContent, rerankContent, speechContent } from './input-texts.ts'
 import { messagesContent } from './messages.ts'
 import { responsesContent } from './responses.ts'
+import { transcriptionsContent } from './transcriptions.ts'
 
 /** Content readers by client API. */
 export const contentReaders: Readonly<Record<LlmApi, ContentReader>> = {
@@ -16,4 +17,5 @@ export const contentReaders: Readonly<Record<LlmApi, ContentReader>> = {
   rerank: rerankContent,
   images: imagesContent,
   speech: speechContent,
+  transcriptions: transcriptionsContent,
 }

@@ -125,7 +125,12 @@ function answerTexts(message: LlmMessage, answer: PayloadState['answer']): Guard
   if (answer === undefined) return []
   if (answer.kind === 'stream') return answer.texts.contents()
   const { body } = answer
-  return isLarge(body) ? [] : textsIn(message, 'response', parseJsonObject(Buffer.from(body).toString()))
+  if (isLarge(body)) return []
+  const text = Buffer.from(body).toString()
+  const object = parseJsonObject(text)
+  // Transcripts may be plain text.
+  if (object === undefined && message.api === 'transcriptions') return [{ role: 'assistant', content: text }]
+  return textsIn(message, 'response', object)
 }
 
 /** The texts of a body; none if it is unreadable. */

@@ -94,6 +94,7 @@ const ends: ReadonlySet<string> = new Set([
 
 /** Whether this event marks the stream as complete for clients. */
 export function isEnd({ data, event }: SseEvent, api: LlmApi): boolean {
+  if (api === 'transcriptions') return data.includes('"transcript.text.done"')
   return api === 'chat' || api === 'completions'
     ? data.trim() === '[DONE]'
     : event !== undefined && ends.has(event)

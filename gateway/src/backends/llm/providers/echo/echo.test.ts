@@ -188,11 +188,12 @@ describe('echo', () => {
     expect(streamed.text).toContain('event: message_stop')
   })
 
-  it('counts tokens', async () => {
+  it('counts tokens, marked as an estimate', async () => {
     const body = { model: 'any', messages: [{ role: 'user', content: 'x'.repeat(400) }] }
-    const { text, exchange } = await call(gateway(), { path: '/v1/messages/count_tokens', body })
+    const { text, headers, exchange } = await call(gateway(), { path: '/v1/messages/count_tokens', body })
     expect(JSON.parse(text).input_tokens).toBeGreaterThanOrEqual(100)
     expect(JSON.parse(text).input_tokens).toBeLessThan(110)
+    expect([JSON.parse(text).estimated, headers['x-tollgate-estimated']]).toEqual([true, 'true'])
     expect(exchange.facts.usage).toBeUndefined()
   })
 
