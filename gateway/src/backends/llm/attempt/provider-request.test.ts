@@ -145,8 +145,8 @@ describe('the body sent upstream', () => {
       { path: '/v1/embeddings', body: { model: 'e', input: 'x' } },
     )
     expect(outcome.status).toBe(400)
-    expect(JSON.parse(outcome.text).error.message).toBe(
-      'provider anthropic of model "*" does not offer embeddings: use a model of another provider, such as openai, echo, azure, custom, cohere',
+    expect(JSON.parse(outcome.text).error.message).toMatch(
+      /^provider anthropic of model "\*" does not offer embeddings: use a model of another provider, such as openai, /,
     )
   })
 })

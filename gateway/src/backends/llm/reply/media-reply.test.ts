@@ -112,14 +112,11 @@ describe('a stream', () => {
 it('refuses calls that a provider lacks in the shape of the client', async () => {
   const reply = () => jsonReply({})
   const rerank = await answered('/v2/rerank', { query: 'q', documents: [] }, reply)
-  expect([rerank.status, JSON.parse(rerank.text)]).toEqual([
-    400,
-    {
-      code: 'unsupported_endpoint',
-      message:
-        'provider openai of model "*" does not offer rerank: use a model of another provider, such as custom, cohere, jina, openrouter, togetherai',
-    },
-  ])
+  expect(rerank.status).toBe(400)
+  expect(JSON.parse(rerank.text)).toEqual({
+    code: 'unsupported_endpoint',
+    message: expect.stringMatching(/^provider openai of model "\*" does not offer rerank: .*cohere/),
+  })
   const missing = await answered('/v1/rerank', { query: 'q', documents: [], model: '' }, reply, 'cohere')
   expect(JSON.parse(missing.text)).toEqual({
     code: 'missing_model',

@@ -440,6 +440,6 @@ describe('token counting', () => {
   it('is an estimate for other providers', async () => {
     const gateway = gatewayFor('openai', () => expect.unreachable())
     const { text } = await call(gateway, { path: '/v1/messages/count_tokens', body: messagesBody })
-    expect(JSON.parse(text)).toEqual({ input_tokens: 4 })
+    expect(JSON.parse(text)).toEqual({ input_tokens: 4, estimated: true })
   })
 })
