@@ -883,6 +883,42 @@ describe('requests of revisions without sessions', () => {
     expect(reply.status).toBe(200)
   })
 
+  it.each(['=?BASE64?Zm9v?=', '=?base64?%%%?='])('have plain names such as %s', async (name) => {
+    const named = { ...body, params: { name, ...meta } }
+    const reply = await single().backend(
+      mcpExchange('POST', { headers: { ...headers, 'mcp-name': name }, body: named }),
+    )
+    expect(reply.status).toBe(200)
+  })
+
+  it('may be notifications, of which no header is required, and no responses', async () => {
+    const { backend, target: own } = single()
+    const notification = { jsonrpc: '2.0', method: 'notifications/x' }
+    const revision = { 'mcp-protocol-version': version }
+    expect((await backend(mcpExchange('POST', { headers: revision, body: notification }))).status).toBe(202)
+    const wrong = { ...revision, 'mcp-method': 'tools/call' }
+    expect((await backend(mcpExchange('POST', { headers: wrong, body: notification }))).status).toBe(400)
+    const response = { jsonrpc: '2.0', id: 1, result: {} }
+    expect((await backend(mcpExchange('POST', { headers: revision, body: response }))).status).toBe(400)
+    expect(own.sessions.flatMap(({ delivered }) => delivered)).toEqual([notification])
+  })
+
+  it('discover the versions that the gateway serves too', async () => {
+    const supportedVersions = ['2027-01-01', version, '2025-11-25']
+    const behaviours = { 'server/discover': () => ({ supportedVersions }) }
+    const { backend } = fixture({ targets: [target({ sessionless: true, behaviours })] })
+    const discover = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: meta }
+    const reply = await backend(
+      mcpExchange('POST', {
+        headers: { 'mcp-protocol-version': version, 'mcp-method': 'server/discover' },
+        body: discover,
+      }),
+    )
+    expect(messagesIn(read(reply))).toMatchObject([
+      { id: 1, result: { supportedVersions: [version, '2025-11-25'] } },
+    ])
+  })
+
   it('receive the supported revisions when they cannot be served', async () => {
     const reply = await fixture({ targets: [target({ sessionless: true }), fakeTarget('b')] }).backend(
       mcpExchange('POST', { headers, body }),

@@ -1,8 +1,15 @@
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { type ClientMessage, headerMismatch, invalidParams, isResponseTo } from '../message/json-rpc.ts'
+import { editJson, readTargetObject } from '../message/json-edit.ts'
+import {
+  type ClientMessage,
+  headerMismatch,
+  invalidParams,
+  invalidRequest,
+  isResponseTo,
+} from '../message/json-rpc.ts'
 import type { MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
-import { headerMismatchOf, versionInMeta } from '../message/protocol.ts'
+import { headerMismatchOf, revisions, sessionlessRevisions, versionInMeta } from '../message/protocol.ts'
 import type { CallContext, TargetSession } from '../targets/target.ts'
 import { recordResult } from './call-context.ts'
 import { accepted, failureText, refuseMcp, replyToFailure, replyWithJsonRpcError } from './error-responses.ts'
@@ -30,6 +37,10 @@ export function createSessionlessEndpoint({ federation, version }: EndpointOptio
         const refusal = { status: 400, reason: 'no version in _meta', message: missing, code: invalidParams }
         return refuseMcp(exchange, refusal, idTextOf(message))
       }
+      if (message.kind === 'response') {
+        const reason = 'this revision has no responses of clients: repeat the request with inputResponses'
+        return refuseMcp(exchange, { status: 400, reason: 'response', message: reason, code: invalidRequest })
+      }
       const mismatch = headerMismatchOf(headers, message)
       if (mismatch !== undefined) {
         const refusal = { status: 400, reason: 'header mismatch', message: mismatch, code: headerMismatch }
@@ -39,7 +50,12 @@ export function createSessionlessEndpoint({ federation, version }: EndpointOptio
       if (message.kind !== 'request') return deliverOnce(exchange, message, context, target)
       return respondFrom(exchange, message, target, {
         refuse: replyToFailure,
-        start: (sink) => target.request(message.json, context, sink),
+        start: (sink) =>
+          target.request(
+            message.json,
+            context,
+            message.method === 'server/discover' ? withServedRevisions(sink) : sink,
+          ),
       })
     },
     handleStateless(exchange, message, context) {
@@ -57,6 +73,23 @@ export function createSessionlessEndpoint({ federation, version }: EndpointOptio
         refuse: replyWithJsonRpcError,
         start: (sink) => sendStatelessRequest(target, message.json, context, { sink, version }),
       })
+    },
+  }
+}
+
+const served: ReadonlySet<unknown> = new Set([...sessionlessRevisions, ...revisions])
+
+/** Removes revisions that the gateway does not serve from the versions of a target. */
+function withServedRevisions(sink: MessageSink): MessageSink {
+  return {
+    ...sink,
+    message(message, mark) {
+      const text = editJson(message.text, ['result', 'supportedVersions'], (written) => {
+        const versions: unknown = JSON.parse(written)
+        if (!Array.isArray(versions)) return written
+        return JSON.stringify(versions.filter((version) => served.has(version)))
+      })
+      return sink.message(text === message.text ? message : readTargetObject(text), mark)
     },
   }
 }

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import { createCooperativeYield, largeListChars } from '../message/cooperative-yield.ts'
-import { errorCodeOf, type Outcome, sendGatewayRequest } from '../message/gateway-request.ts'
+import { type Outcome, sendGatewayRequest } from '../message/gateway-request.ts'
 import { editJson, readTargetObject } from '../message/json-edit.ts'
-import { errorText, invalidParams, methodNotFound, paramsOf } from '../message/json-rpc.ts'
+import { errorText, invalidParams, paramsOf } from '../message/json-rpc.ts'
 import type { MergedSink } from '../message/merged-sink.ts'
 import type { Message, MessageSink } from '../message/message.ts'
 import type { CallContext } from '../targets/target.ts'
@@ -11,6 +11,7 @@ import { type MemberInitializeResult, mergeInitializeResults } from './initializ
 import { type ListResult, readAllPages } from './list-all.ts'
 import { availableSessions, type MemberSessions, memberFailure, memberName } from './member-sessions.ts'
 import { renameFromTarget, renameItem } from './rename.ts'
+import { isUnknownMethod } from './unknown-method.ts'
 
 /** A client request to all targets. */
 export type FanOutRequest = {
@@ -80,7 +81,7 @@ export async function broadcastRequest(
   const failed = outcomes.filter(({ outcome }) => resultOf(outcome) === undefined)
   const [first] = failed
   const { message, merged } = request
-  const bad = failed.find(({ outcome }) => !isUnknownMethod(outcome))
+  const bad = failed.find(({ outcome }) => !isUnknownMethod(outcome, message))
   if (first && failed.length === outcomes.length) forwardOutcome((bad ?? first).outcome, merged.sink)
   else if (bad && !memberSessions.failOpen) forwardOutcome(bad.outcome, merged.sink)
   else respondWithResult(message, merged.sink, '{}')
@@ -117,7 +118,8 @@ export async function listFromAll(
         ? merge
         : withCache(
             merge,
-            request.cache(lists.map(({ list }) => (list.kind === 'items' ? list.ttlMs : undefined))),
+            // Without a failed target the list is incomplete, so it must not be stored.
+            request.cache(lists.flatMap(({ list }) => (list.kind === 'items' ? list.lifetimes : [0]))),
           ),
     )
   }
@@ -250,10 +252,6 @@ export function resultOf(outcome: Outcome): JsonObject | undefined {
   if (outcome.kind !== 'response') return undefined
   const { result } = outcome.message.value
   return isJsonObject(result) ? result : undefined
-}
-
-function isUnknownMethod(outcome: Outcome): boolean {
-  return outcome.kind === 'response' && errorCodeOf(outcome.message) === methodNotFound
 }
 
 export function forwardOutcome(outcome: Outcome, sink: MessageSink): void {

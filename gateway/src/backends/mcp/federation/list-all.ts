@@ -9,16 +9,22 @@ import {
   sendGatewayRequest,
 } from '../message/gateway-request.ts'
 import { readTargetObject } from '../message/json-edit.ts'
-import { methodNotFound } from '../message/json-rpc.ts'
 import type { EventMark, Message, TargetFailure } from '../message/message.ts'
 import { maxListResponseBytes, readList } from '../message/read-list.ts'
 import type { CallContext, TargetSession } from '../targets/target.ts'
 import { withText } from './rename.ts'
+import { isUnknownMethod } from './unknown-method.ts'
 
 /** List of one target. */
 export type ListResult =
   /** JSON texts of items; `next` is the cursor of unread pages. */
-  | { kind: 'items'; items: string[]; next: string | undefined; ttlMs?: JsonValue | undefined }
+  | {
+      kind: 'items'
+      items: string[]
+      next: string | undefined
+      /** `ttlMs` of each page, in revision 2026-07-28. */
+      lifetimes: readonly (JsonValue | undefined)[]
+    }
   | { kind: 'error'; message: Message }
   | { kind: 'failed'; failure: TargetFailure }
 
@@ -49,12 +55,14 @@ export async function readAllPages(listing: ListRequest): Promise<ListResult> {
   const items: string[] = []
   let cursor = listing.cursor
   let chars = 0
+  const lifetimes: (JsonValue | undefined)[] = []
   for (let page = 0; page < maxPages && chars < maxListChars; page += 1) {
-    const outcome = await readPage(listing, cursor, page)
+    const request = pageRequest(listing, cursor, page)
+    const outcome = await readPage(listing, request)
+    if (isUnknownMethod(outcome, request)) break
     if (outcome.kind === 'failed') return outcome
     const { message } = outcome
     const code = errorCodeOf(message)
-    if (code === methodNotFound) break
     if (code !== undefined) return { kind: 'error', message }
     if (message.text.length > largeListChars) await yieldToEventLoop()
     const read = tryReadItems(message, listing.member)
@@ -63,19 +71,20 @@ export async function readAllPages(listing: ListRequest): Promise<ListResult> {
       items.push(item)
       chars += item.length
     }
+    lifetimes.push(read.ttlMs)
     // A repeated cursor would never end.
     if (read.next === undefined || read.next === cursor)
-      return { kind: 'items', items, next: undefined, ttlMs: read.ttlMs }
+      return { kind: 'items', items, next: undefined, lifetimes }
     cursor = read.next
   }
   const next = items.length === 0 ? undefined : cursor
-  return { kind: 'items', items, next }
+  return { kind: 'items', items, next, lifetimes }
 }
 
-function readPage(listing: ListRequest, cursor: string | undefined, page: number): Promise<Outcome> {
+function readPage(listing: ListRequest, request: Message): Promise<Outcome> {
   const { session, context, onOther: others, add } = listing
   const bounded: CallContext = { ...context, maxResponseBytes: maxListResponseBytes }
-  return add(sendGatewayRequest(session, pageRequest(listing, cursor, page), bounded, others)).outcome
+  return add(sendGatewayRequest(session, request, bounded, others)).outcome
 }
 
 /** The client's request for another page. Only the first page has its id, which the client may cancel. */

@@ -1,6 +1,7 @@
 import { memberText } from '../../../lib/json/edit.ts'
 import { editJson, editString, type JsonEdit, readTargetObject } from '../message/json-edit.ts'
 import type { Message } from '../message/message.ts'
+import { taskMethod } from '../message/subscriptions.ts'
 import { type NameMapping, wrapId } from './names.ts'
 
 /** Path of the task id in a message or result (revision 2025-11-25, "Tasks"). */
@@ -66,7 +67,7 @@ function renameServerMessage(
     renamed = editJson(renamed, ['params', 'requestId'], (id) => wrapId(index, id))
   } else if (method === 'notifications/resources/updated') {
     renamed = editJson(renamed, ['params', 'uri'], uri(index, names))
-  } else if (method === 'notifications/tasks/status') {
+  } else if (method === 'notifications/tasks/status' || method === taskMethod) {
     renamed = editJson(renamed, ['params', 'taskId'], task(index, names))
   }
   return text.includes('related-task')

@@ -60,7 +60,7 @@ export async function discoverAll(memberSessions: MemberSessions, request: FanOu
     supportedVersions,
     capabilities,
     ...(instructions === undefined ? {} : { instructions }),
-    ...cacheOf(results.map(({ result: { ttlMs } }) => ttlMs)),
+    ...cacheOf([...results.map(({ result: { ttlMs } }) => ttlMs), ...failed.map(() => 0)]),
     _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
   }
   respondWithResult(message, merged.sink, JSON.stringify(result))

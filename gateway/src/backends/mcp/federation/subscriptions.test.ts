@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  type Behaviour,
   type Collected,
   collect,
   fakeTarget,
@@ -9,6 +10,7 @@ import {
 } from '../../../../test/fixtures/mcp.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
 import { messageOf } from '../message/json-rpc.ts'
+import type { TargetFailure } from '../message/message.ts'
 import { createMultiplex } from './multiplex.ts'
 
 const context = fixtureContext({
@@ -57,13 +59,17 @@ describe('a subscription at several targets', () => {
       { notifications: { toolsListChanged: true, resourceSubscriptions: ['a://1'] } },
       { notifications: { toolsListChanged: true, resourceSubscriptions: ['b://2'] } },
     ])
-    from(0, ack({ toolsListChanged: true }))
+    from(0, ack({ toolsListChanged: true, resourceSubscriptions: ['a://1'] }))
     from(0, updated('a://1'))
     expect(sink.messages).toEqual([])
     from(1, ack({ resourceSubscriptions: ['b://2'] }))
     from(1, updated('b://2'))
     expect(sink.messages).toMatchObject([
-      { params: { notifications: { toolsListChanged: true, resourceSubscriptions: ['two+b://2'] } } },
+      {
+        params: {
+          notifications: { toolsListChanged: true, resourceSubscriptions: ['one+a://1', 'two+b://2'] },
+        },
+      },
       { params: { uri: 'one+a://1' } },
       { params: { uri: 'two+b://2' } },
     ])
@@ -90,16 +96,65 @@ describe('a subscription at several targets', () => {
   it.each([true, false])('with a target that refuses, failOpen %s', async (failOpen) => {
     const { ask, from } = world({ failOpen, options: [listening(), listening()] })
     const sink = await ask('subscriptions/listen', wanted)
-    from(0, { id: 7, error: { code: -32601, message: 'no' } })
+    from(0, { id: 7, error: { code: -32603, message: 'no' } })
     from(1, ack({ toolsListChanged: true }))
     expect(sink.messages[0]).toMatchObject(failOpen ? { params: {} } : { error: { message: 'no' } })
     expect(sink.ended).toBe(!failOpen)
   })
 
+  const unknownMethod = { jsonrpc: '2.0', id: 7, error: { code: -32601, message: 'Method not found' } }
+  const missing = (): TargetFailure => ({
+    kind: 'reply',
+    reply: {
+      status: 404,
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from(JSON.stringify(unknownMethod)),
+    },
+  })
+
+  it('continues without targets that have no subscriptions', async () => {
+    const without = { sessionless: true, behaviours: { 'subscriptions/listen': missing } }
+    const { ask, from } = world({ options: [without, silent, listening()] })
+    const sink = await ask('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    expect(sink.messages).toEqual([])
+    from(2, ack({ toolsListChanged: true }))
+    from(2, { method: 'notifications/tools/list_changed' })
+    expect(sink.messages).toHaveLength(2)
+    const none = world({ options: [without, without] })
+    const failed = await none.ask('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    expect(failed.failure).toMatchObject({ reply: { status: 404 } })
+  })
+
+  it('contains what the client has requested and a target has acknowledged', async () => {
+    const { ask, from, targets } = world({ options: [listening(), listening()] })
+    const tasks = { taskIds: ['one+t1', 'two+t2'], resourceSubscriptions: ['one+a://1'] }
+    const sink = await ask('subscriptions/listen', { notifications: tasks })
+    expect(targets.map(({ sessions }) => sessions[0]?.requests[0]?.['params'])).toEqual([
+      { notifications: { taskIds: ['t1'], resourceSubscriptions: ['a://1'] } },
+      { notifications: { taskIds: ['t2'], resourceSubscriptions: [] } },
+    ])
+    from(0, updated('a://1'))
+    from(0, ack({ taskIds: ['t1', 't9'], resourceSubscriptions: ['a://1'], toolsListChanged: true }))
+    from(1, ack({ taskIds: ['t2'] }))
+    expect(sink.messages).toMatchObject([
+      { params: { notifications: { taskIds: ['one+t1', 'two+t2'], resourceSubscriptions: ['one+a://1'] } } },
+    ])
+    expect(sink.messages[0]).not.toHaveProperty('params.notifications.toolsListChanged')
+    from(0, { method: 'notifications/tools/list_changed' })
+    from(1, updated('b://2'))
+    for (const method of ['notifications/progress', 'notifications/message']) from(0, { method, params: {} })
+    expect(sink.messages).toHaveLength(1)
+    from(1, { method: 'notifications/tasks', params: { taskId: 't2', status: 'working' } })
+    expect(sink.messages[1]).toMatchObject({ params: { taskId: 'two+t2' } })
+    from(1, { method: 'notifications/cancelled', params: { requestId: 7 } })
+    expect(sink.messages[2]).toMatchObject({ id: 7, result: { resultType: 'complete' } })
+    expect(sink.ended).toBe(true)
+  })
+
   it('queues early notifications up to a limit, and pauses their target before', async () => {
     const { ask, from, targets } = world({ options: [listening(), listening()] })
     const sink = await ask('subscriptions/listen', wanted)
-    from(0, ack({ toolsListChanged: true }))
+    from(0, ack({ resourceSubscriptions: ['a://1'] }))
     const large = { method: 'notifications/x', params: { text: 'x'.repeat(600_000) } }
     expect(from(0, updated('a://1'))).toBe(true)
     expect(from(0, large)).toBe(false)
@@ -195,6 +250,42 @@ describe('a request without a session', () => {
       result: { tools: [{ name: 'one_a' }, { name: 'two_b' }], ttlMs: 300, cacheScope: 'private' },
     })
   })
+
+  it('has lists of the targets with the method, and the shortest lifetime of their pages', async () => {
+    const pages = (): Record<string, Behaviour> => ({
+      'prompts/list': ({ cursor }) =>
+        cursor === undefined
+          ? { prompts: [{ name: 'a' }], nextCursor: '2', ttlMs: 100 }
+          : { prompts: [{ name: 'b' }], ttlMs: 900 },
+    })
+    const without: Record<string, Behaviour> = {
+      'prompts/list': (_, __, { value: { id = null } }) => ({
+        kind: 'reply',
+        reply: {
+          ...{ status: 404, headers: { 'content-type': 'application/json' } },
+          body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } })),
+        },
+      }),
+    }
+    const { ask } = world({
+      options: [
+        { sessionless: true, behaviours: pages() },
+        { sessionless: true, behaviours: without },
+      ],
+    })
+    expect((await ask('prompts/list')).messages[0]).toMatchObject({
+      result: { prompts: [{ name: 'one_a' }, { name: 'one_b' }], ttlMs: 100 },
+    })
+  })
+
+  it('has lists without a lifetime under failOpen while a target fails', async () => {
+    const list = { sessionless: true, behaviours: { 'tools/list': () => ({ tools: [], ttlMs: 900 }) } }
+    const failing = { sessionless: true, behaviours: { 'tools/list': () => unavailable } }
+    const { ask } = world({ failOpen: true, options: [list, failing] })
+    expect((await ask('tools/list')).messages[0]).toMatchObject({ result: { tools: [], ttlMs: 0 } })
+  })
+
+  const unavailable: TargetFailure = { kind: 'reply', reply: { status: 503, headers: {}, body: undefined } }
 
   it('reaches its target with the name of the target, in the header too', async () => {
     const { ask, targets, combined } = world({

@@ -1,25 +1,32 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
+import type { JsonValue } from '../../../lib/json/json.ts'
+import type { Outcome } from '../message/gateway-request.ts'
 import { editJson } from '../message/json-edit.ts'
-import { isResponseTo } from '../message/json-rpc.ts'
+import { isResponseTo, paramsOf } from '../message/json-rpc.ts'
 import { idleFlow } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import {
+  accepts,
   acknowledgedMethod,
   acknowledgementOf,
+  emptyFilter,
   endOfSubscription,
   isEmptyFilter,
   readSubscriptionFilter,
   type SubscriptionFilter,
 } from '../message/subscriptions.ts'
 import type { CallContext } from '../targets/target.ts'
+import { forwardOutcome } from './fan-out.ts'
 import {
   availableSessions,
   type MemberSession,
   type MemberSessions,
   memberFailure,
 } from './member-sessions.ts'
+import type { NameLocation } from './names.ts'
 import { withText } from './rename.ts'
 import { createRenamingSink } from './renaming-sink.ts'
+import { isUnknownMethod } from './unknown-method.ts'
 
 /** Maximum wait for the acknowledgements of all targets. */
 const acknowledgementMs = 60_000
@@ -41,12 +48,12 @@ export function subscribeToAll(
   const { id = null } = message.value
   const wanted = readSubscriptionFilter(message.value)
   const subscribers = availableSessions(memberSessions, context).flatMap((member) => {
-    const uris = urisOf(memberSessions, member, wanted)
-    return wanted.changes.size === 0 && uris.length === 0 ? [] : [{ ...member, uris }]
+    const share = shareOf(memberSessions, member, wanted)
+    return isEmptyFilter(share) ? [] : [{ ...member, share }]
   })
   if (subscribers.length === 0) {
     // Nothing is subscribed: the client receives the acknowledgement of nothing, and the end.
-    sink.message(acknowledgementOf(id, unionOf([])))
+    sink.message(acknowledgementOf(id, emptyFilter))
     endWith(sink, endOfSubscription(id))
     return idleFlow
   }
@@ -58,7 +65,7 @@ export function subscribeToAll(
   const early = createEarlyMessages()
   let isOver = false
   const timer = setTimeout(() => {
-    for (const index of [...waiting]) fail(index, unacknowledged(memberSessions, index))
+    for (const index of [...waiting]) fail(index, failedWith(unacknowledged(memberSessions, index)))
   }, acknowledgementMs)
   timer.unref()
 
@@ -84,17 +91,20 @@ export function subscribeToAll(
   /** A target without further notifications. Those of others continue if it had accepted none. */
   function end(index: number): void {
     if (isOver || !open.delete(index)) return
-    if (waiting.has(index)) fail(index, unacknowledged(memberSessions, index))
+    if (waiting.has(index)) fail(index, failedWith(unacknowledged(memberSessions, index)))
     else if (waiting.size === 0 && (open.size === 0 || !isEmpty(accepted.get(index))))
       finish(() => endWith(sink, endOfSubscription(id)))
   }
 
-  /** A target that does not subscribe is skipped under `failOpen`, unless it is the last one. */
-  function fail(index: number, failure: TargetFailure, response?: Message): void {
+  /**
+   * A target that does not subscribe is skipped under `failOpen`, or if it has no subscriptions, unless it is
+   * the last one.
+   */
+  function fail(index: number, outcome: Outcome): void {
     if (isOver) return
-    const isSkipped = memberSessions.failOpen && waiting.has(index) && (waiting.size > 1 || accepted.size > 0)
-    if (!isSkipped) {
-      finish(() => (response === undefined ? sink.fail(failure) : endWith(sink, response)))
+    const mayBeSkipped = memberSessions.failOpen || isUnknownMethod(outcome, message)
+    if (!mayBeSkipped || !waiting.has(index) || (waiting.size === 1 && accepted.size === 0)) {
+      finish(() => forwardOutcome(outcome, sink))
       return
     }
     open.delete(index)
@@ -102,41 +112,54 @@ export function subscribeToAll(
     if (waiting.size === 0) acknowledgeAll()
   }
 
+  /** End by `notifications/cancelled`, the former signal of servers. */
+  function endsBy(index: number): true {
+    end(index)
+    return true
+  }
+
   function receive(index: number, received: Message): boolean {
     if (isOver) return true
     const { value } = received
     if (value['method'] === acknowledgedMethod) {
       if (!waiting.delete(index)) return true
-      accepted.set(index, clientFilter(memberSessions, index, readSubscriptionFilter(value)))
+      const own = clientFilter(memberSessions, index, readSubscriptionFilter(value))
+      accepted.set(index, intersectionOf(own, wanted))
       return waiting.size > 0 || acknowledgeAll()
     }
     if ((typeof id === 'string' || typeof id === 'number') && isResponseTo(received, id)) {
-      if (waiting.has(index)) fail(index, unacknowledged(memberSessions, index), received)
+      if (waiting.has(index)) fail(index, { kind: 'response', message: received })
       else end(index)
       return true
     }
+    // Nothing precedes the acknowledgement, and nothing exceeds it.
+    const filter = accepted.get(index)
+    if (filter === undefined || !accepts(filter, received)) return true
     if (waiting.size === 0) return sink.message(received)
     if (early.add(received)) return early.hasRoom()
     finish(() => sink.fail(tooManyEarly(memberSessions, index)))
     return true
   }
 
-  for (const { index, session, uris } of subscribers) {
+  for (const { index, session, share } of subscribers) {
     if (isOver) break
     let flow: MessageFlow | undefined
     const member: MessageSink = {
       message: (received) => receive(index, received),
       mark() {},
       end: () => end(index),
-      fail: (failure) => fail(index, memberFailure(memberSessions, index, failure)),
+      fail: (failure) => fail(index, failedWith(memberFailure(memberSessions, index, failure))),
     }
     const renamed = createRenamingSink(memberSessions, index, member, {
       mark: (mark) => mark,
       stop: () => flow?.cancel(),
     })
-    const path = ['params', 'notifications', 'resourceSubscriptions']
-    const text = editJson(message.text, path, () => JSON.stringify(uris))
-    flow = session.request(withText(message, text), context, renamed)
+    const receiver: MessageSink = {
+      ...renamed,
+      message: (received, mark) =>
+        isCancellation(received, id) ? endsBy(index) : renamed.message(received, mark),
+    }
+    flow = session.request(withShare(message, share), context, receiver)
     flows.push(flow)
     if (isOver) flow.cancel()
   }
@@ -190,25 +213,61 @@ function endWith(sink: MessageSink, response: Message): void {
   sink.end()
 }
 
-/** The subscribed resources of one target, under its own names. */
-function urisOf({ names }: MemberSessions, { index }: MemberSession, { uris }: SubscriptionFilter): string[] {
-  return uris.flatMap((uri) => {
-    const located = names.locateUri(uri)
-    return located?.index === index ? [located.name] : []
-  })
+function failedWith(failure: TargetFailure): Outcome {
+  return { kind: 'failed', failure }
+}
+
+function isCancellation({ value }: Message, id: JsonValue): boolean {
+  return value['method'] === 'notifications/cancelled' && paramsOf(value)['requestId'] === id
+}
+
+/** The part of one target, with its own names. */
+function shareOf(
+  { names }: MemberSessions,
+  { index }: MemberSession,
+  { changes, uris, tasks }: SubscriptionFilter,
+): SubscriptionFilter {
+  const own = (located: NameLocation | undefined) => (located?.index === index ? [located.name] : [])
+  return {
+    changes,
+    uris: uris.flatMap((uri) => own(names.locateUri(uri))),
+    tasks: tasks.flatMap((task) => own(names.locateTask(task))),
+  }
+}
+
+function withShare(message: Message, { uris, tasks }: SubscriptionFilter): Message {
+  const filter = ['params', 'notifications']
+  const text = editJson(message.text, [...filter, 'resourceSubscriptions'], () => JSON.stringify(uris))
+  return withText(
+    message,
+    editJson(text, [...filter, 'taskIds'], () => JSON.stringify(tasks)),
+  )
 }
 
 function clientFilter(
   { names }: MemberSessions,
   index: number,
-  { changes, uris }: SubscriptionFilter,
+  { changes, uris, tasks }: SubscriptionFilter,
 ): SubscriptionFilter {
-  return { changes, uris: uris.map((uri) => names.uriOf(index, uri)) }
+  return {
+    changes,
+    uris: uris.map((uri) => names.uriOf(index, uri)),
+    tasks: tasks.map((task) => names.taskOf(index, task)),
+  }
 }
 
 function unionOf(filters: readonly SubscriptionFilter[]): SubscriptionFilter {
   return {
     changes: new Set(filters.flatMap(({ changes }) => [...changes])),
     uris: filters.flatMap(({ uris }) => uris),
+    tasks: filters.flatMap(({ tasks }) => tasks),
+  }
+}
+
+function intersectionOf(accepted: SubscriptionFilter, wanted: SubscriptionFilter): SubscriptionFilter {
+  return {
+    changes: new Set([...accepted.changes].filter((change) => wanted.changes.has(change))),
+    uris: accepted.uris.filter((uri) => wanted.uris.includes(uri)),
+    tasks: accepted.tasks.filter((task) => wanted.tasks.includes(task)),
   }
 }

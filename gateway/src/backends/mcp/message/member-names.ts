@@ -11,7 +11,7 @@ const findInMessage = compileJsonNames({
     action argument blob capabilities clientInfo content context cursor elicitation error id jsonrpc level maxTokens
     message messages method mimeType model name notifications params progress progressToken promptsListChanged
     protocolVersion reason ref requestId resource resourceSubscriptions resourcesListChanged result role roots sampling
-    stopReason systemPrompt task taskId text tools toolsListChanged total ttl type uri value`
+    stopReason systemPrompt task taskId taskIds text tools toolsListChanged total ttl type uri value`
     .trim()
     .split(/\s+/),
   free: {

@@ -35,7 +35,10 @@ export function headerMismatchOf(headers: Headers, message: ClientMessage): stri
     return 'mcp-protocol-version differs from the protocol version in _meta'
   }
   if (message.kind === 'response') return undefined
-  if (firstHeader(headers, 'mcp-method') !== message.method) return 'mcp-method differs from the method'
+  const method = firstHeader(headers, 'mcp-method')
+  // The revision defines no headers of notifications.
+  const isMissing = method === undefined && message.kind === 'notification'
+  if (!isMissing && method !== message.method) return 'mcp-method differs from the method'
   const naming = nameParameters.get(message.method)
   if (naming === undefined) return undefined
   const name = paramsOf(value)[naming]
@@ -80,8 +83,8 @@ function mediaTypes(accept: string): Set<string> {
   return new Set(accept.split(',').map((range) => (range.split(';')[0] ?? '').trim().toLowerCase()))
 }
 
-/** Decodes values beyond plain header text, sent as `=?base64?…?=`. */
-function decodeHeader(value: string): string {
-  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/i.exec(value)
+/** Decodes values beyond plain header text, sent as `=?base64?…?=`; the markers are case-sensitive. */
+export function decodeHeader(value: string): string {
+  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value)
   return encoded ? Buffer.from(encoded[1] ?? '', 'base64').toString() : value
 }

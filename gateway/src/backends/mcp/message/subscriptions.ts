@@ -18,29 +18,61 @@ export type SubscriptionFilter = {
   readonly changes: ReadonlySet<ListChange>
   /** Resources whose updates are reported. */
   readonly uris: readonly string[]
+  /** Tasks whose states are reported (extension `io.modelcontextprotocol/tasks`). */
+  readonly tasks: readonly string[]
 }
+
+export const emptyFilter: SubscriptionFilter = { changes: new Set(), uris: [], tasks: [] }
 
 /** Reads `params.notifications` of a subscription or its acknowledgement. */
 export function readSubscriptionFilter(message: JsonObject): SubscriptionFilter {
   const { notifications } = paramsOf(message)
   const filter = isJsonObject(notifications) ? notifications : {}
-  const { resourceSubscriptions: uris } = filter
+  const { resourceSubscriptions, taskIds } = filter
   return {
     changes: new Set(listChanges.filter((name) => filter[name] === true)),
-    uris: Array.isArray(uris) ? uris.filter((uri) => typeof uri === 'string') : [],
+    uris: textsOf(resourceSubscriptions),
+    tasks: textsOf(taskIds),
   }
 }
 
+function textsOf(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}
+
 /** The filter as `params.notifications`. */
-export function subscriptionFilterOf({ changes, uris }: SubscriptionFilter): JsonObject {
+export function subscriptionFilterOf({ changes, uris, tasks }: SubscriptionFilter): JsonObject {
   const filter: JsonObject = {}
   for (const name of changes) filter[name] = true
   if (uris.length > 0) filter['resourceSubscriptions'] = [...uris]
+  if (tasks.length > 0) filter['taskIds'] = [...tasks]
   return filter
 }
 
-export function isEmptyFilter({ changes, uris }: SubscriptionFilter): boolean {
-  return changes.size === 0 && uris.length === 0
+export function isEmptyFilter({ changes, uris, tasks }: SubscriptionFilter): boolean {
+  return changes.size === 0 && uris.length === 0 && tasks.length === 0
+}
+
+export const updatedMethod = 'notifications/resources/updated'
+/** State of a task, with its result. */
+export const taskMethod = 'notifications/tasks'
+
+const changesByMethod: ReadonlyMap<string, ListChange> = new Map([
+  ['notifications/tools/list_changed', 'toolsListChanged'],
+  ['notifications/prompts/list_changed', 'promptsListChanged'],
+  ['notifications/resources/list_changed', 'resourcesListChanged'],
+])
+/** Notifications of other requests, which a subscription must not contain. */
+const requestScoped: ReadonlySet<string> = new Set(['notifications/progress', 'notifications/message'])
+
+/** Whether a subscription with this filter may contain the message. */
+export function accepts({ changes, uris, tasks }: SubscriptionFilter, { value }: Message): boolean {
+  const { method } = value
+  if (typeof method !== 'string') return true
+  if (method === updatedMethod) return uris.length > 0
+  if (method === taskMethod) return tasks.length > 0
+  const change = changesByMethod.get(method)
+  return change === undefined ? !requestScoped.has(method) : changes.has(change)
 }
 
 /** Acknowledgement of the subscription with this id. */

@@ -146,6 +146,32 @@ describe('rules about tools, prompts and resources', () => {
   })
 })
 
+describe('a cacheable result', () => {
+  const result = { tools: [{ name: 'open' }], ttlMs: 1_000, cacheScope: 'public' }
+  const scopeWith = async (context: Partial<CallContext>) => {
+    const target = fakeTarget('a', { behaviours: { 'tools/list': () => result } })
+    const sink = collect()
+    withPermissions(target).open().request(request(1, 'tools/list'), fixtureContext(context), sink)
+    await settle()
+    expect(sink.messages).toMatchObject([{ id: 1, result: { ...result, cacheScope: expect.anything() } }])
+    expect(JSON.parse(sink.texts[0] ?? '')).toEqual(sink.messages[0])
+    return member(sink.messages[0], 'result', 'cacheScope')
+  }
+
+  it('is private where rules, guards or keys decide for one client', async () => {
+    const { permissions } = recording()
+    const checks = {
+      request: () => undefined,
+      checksResult: () => false,
+      result: () => Promise.reject(new Error('unexpected')),
+    }
+    expect(await scopeWith({ permissions })).toBe('private')
+    expect(await scopeWith({ checks })).toBe('private')
+    expect(await scopeWith({ targets: { permits: () => true, refused() {} } })).toBe('private')
+    expect(await scopeWith({})).toBe('public')
+  })
+})
+
 describe('rules on a subscription', () => {
   const permissions: Permissions = {
     permits: ({ name, method }) => name !== 'secret' && !(method === 'subscriptions/listen' && name === 'x'),

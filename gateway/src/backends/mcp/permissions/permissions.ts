@@ -4,9 +4,10 @@ import { methodNotFound } from '../message/json-rpc.ts'
 import { idleFlow } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import { maxListResponseBytes } from '../message/read-list.ts'
-import { acknowledgementOf, endOfSubscription, listenMethod } from '../message/subscriptions.ts'
+import { acknowledgementOf, emptyFilter, endOfSubscription, listenMethod } from '../message/subscriptions.ts'
 import type { CallContext, Permissions, Target, TargetSession } from '../targets/target.ts'
 import { createFilteredSink } from './filter-list.ts'
+import { withPrivateResults } from './private-results.ts'
 import { decideSubscription } from './subscriptions.ts'
 
 /**
@@ -33,9 +34,11 @@ export function withPermissions(target: Target): Target {
           sink.fail(denial)
           return idleFlow
         }
-        const { permissions } = context
-        if (permissions === undefined) return session.request(message, context, sink)
-        return requestWithRules(permissions, message, context, sink)
+        const { permissions, checks, targets } = context
+        const isRestricted = (permissions ?? checks ?? targets) !== undefined
+        const shown = isRestricted ? withPrivateResults(sink) : sink
+        if (permissions === undefined) return session.request(message, context, shown)
+        return requestWithRules(permissions, message, context, shown)
       },
       listen(context, sink) {
         const isDenied = context.targets?.permits(target.name) === false
@@ -95,7 +98,7 @@ export function withPermissions(target: Target): Target {
       if (decision.kind === 'forward')
         return session.request(decision.message, context, decision.restrict(sink))
       const { id = null } = message.value
-      sink.message(acknowledgementOf(id, nothing))
+      sink.message(acknowledgementOf(id, emptyFilter))
       sink.message(endOfSubscription(id))
       sink.end()
       return idleFlow
@@ -120,8 +123,6 @@ export function withPermissions(target: Target): Target {
     }
   }
 }
-
-const nothing = { changes: new Set<never>(), uris: [] }
 
 /** Refusal of a message to a target that the client must not use: as if the target did not exist. */
 export function targetDenial(

@@ -2,11 +2,13 @@ import { editJson, readTargetObject } from '../message/json-edit.ts'
 import { paramsOf } from '../message/json-rpc.ts'
 import type { Message, MessageSink } from '../message/message.ts'
 import {
+  accepts,
   isEmptyFilter,
   type ListChange,
   listenMethod,
   readSubscriptionFilter,
   subscriptionFilterOf,
+  updatedMethod,
 } from '../message/subscriptions.ts'
 import type { Permissions } from '../targets/target.ts'
 
@@ -22,16 +24,9 @@ const changesByList: ReadonlyMap<string, ListChange> = new Map([
   ['prompts/list', 'promptsListChanged'],
   ['resources/list', 'resourcesListChanged'],
 ])
-const changesByNotification: ReadonlyMap<string, ListChange> = new Map([
-  ['notifications/tools/list_changed', 'toolsListChanged'],
-  ['notifications/prompts/list_changed', 'promptsListChanged'],
-  ['notifications/resources/list_changed', 'resourcesListChanged'],
-])
-const updated = 'notifications/resources/updated'
-
 /**
  * Applies rules to a subscription: updates require a resource that the client may read, and changes of a list
- * require its method. Unknown members of the filter are removed, because they could name items.
+ * require its method, and tasks `tasks/get`. Unknown members of the filter are removed, because they could name items.
  */
 export function decideSubscription(
   message: Message,
@@ -45,22 +40,20 @@ export function decideSubscription(
       methods.filter(([method]) => permissions.permitsMethod(method)).map(([, change]) => change),
     ),
     uris: wanted.uris.filter((uri) => permitsUpdates(permissions, target, uri)),
+    tasks: wanted.tasks.length > 0 && permissions.permitsMethod('tasks/get') ? wanted.tasks : [],
   }
   if (isEmptyFilter(permitted) && !isEmptyFilter(wanted)) return { kind: 'empty' }
   const filter = JSON.stringify(subscriptionFilterOf(permitted))
   const text = editJson(message.text, ['params', 'notifications'], () => filter)
   const uris = new Set(permitted.uris)
 
-  function passes({ value }: Message): boolean {
-    const { method } = value
-    if (method === updated) {
-      const { uri } = paramsOf(value)
-      if (typeof uri !== 'string') return false
-      // Targets may report a part of a subscribed resource.
-      return uris.has(uri) || permissions.permits(readOf(target, uri), 'list')
-    }
-    const change = typeof method === 'string' ? changesByNotification.get(method) : undefined
-    return change === undefined || permitted.changes.has(change)
+  function passes(received: Message): boolean {
+    if (!accepts(permitted, received)) return false
+    if (received.value['method'] !== updatedMethod) return true
+    const { uri } = paramsOf(received.value)
+    if (typeof uri !== 'string') return false
+    // Targets may report a part of a subscribed resource.
+    return uris.has(uri) || permissions.permits(readOf(target, uri), 'list')
   }
 
   return {
