@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { chatToGemini } from '../../src/backends/llm/translate/chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from '../../src/backends/llm/translate/chat-to-messages/chat-to-messages.ts'
 import { parseExactObject } from '../../src/backends/llm/translate/exact-json.ts'
 import { messagesToChat } from '../../src/backends/llm/translate/messages-to-chat/messages-to-chat.ts'
@@ -15,6 +16,7 @@ import { createSseParser, formatSseEvent } from '../../src/net/http/sse.ts'
 const update = process.env['UPDATE_GOLDEN'] === '1'
 const root = join(import.meta.dirname, 'llm')
 const directions: Record<string, Translation> = {
+  'chat-to-gemini': chatToGemini,
   'chat-to-messages': chatToMessages,
   'messages-to-chat': messagesToChat,
 }

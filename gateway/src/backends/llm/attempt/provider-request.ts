@@ -7,10 +7,11 @@ import type { OutgoingRequest } from '../../../net/http-client/send.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Candidate } from '../models/candidate.ts'
+import type { Target } from '../models/target.ts'
 import { type BodyChanges, type ProviderCall, pathsOf } from '../providers/provider.ts'
 import { kindsOffering } from '../providers/providers.ts'
 import type { Call } from '../request/call.ts'
-import type { Endpoint } from '../request/endpoints.ts'
+import type { ClientEndpoint } from '../request/endpoints.ts'
 import { type Form, writeForm } from '../request/form/form.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
 import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
@@ -150,14 +151,17 @@ const unreadCall: Refused = {
 }
 
 function providerCall({ json }: Call, { target, model }: Candidate): ProviderCall {
-  const configured = target.overrides.get('stream')
-  return {
-    model,
-    streaming: configured === undefined ? json?.value['stream'] === true : configured === 'true',
-  }
+  return { model, streaming: isStreamed(json?.value ?? {}, target) }
 }
 
-const endpointLabels: Record<Endpoint, string> = {
+/** Whether the request is streamed, after the changes of the configuration. */
+function isStreamed(body: JsonObject, { overrides, defaults, removed = none }: Target): boolean {
+  const own = removed.has('stream') ? undefined : (overrides.get('stream') ?? body['stream'])
+  const streams = own === undefined && !Object.hasOwn(body, 'stream') ? defaults.get('stream') : own
+  return streams === true || streams === 'true'
+}
+
+const endpointLabels: Record<ClientEndpoint, string> = {
   chat: 'chat completions',
   completions: 'completions',
   embeddings: 'embeddings',
@@ -332,7 +336,7 @@ function translateRequest(
   }
   const { settings } = translated
   const body = withRenamedLimit(translated.body, translation, { target, model })
-  const streaming = body['stream'] === true
+  const streaming = edited['stream'] === true
   const changes = target.provider.changesFor?.(translation.upstream, { model, streaming })
   if (changes === undefined) return { kind: 'object', value: body, settings }
   for (const [name, text] of changes.set) body[name] = JSON.parse(text)

@@ -8,7 +8,7 @@ import {
   type Schema,
   string,
 } from '../../../schema/dsl.ts'
-import type { Endpoint } from '../request/endpoints.ts'
+import type { ClientEndpoint, Endpoint } from '../request/endpoints.ts'
 import { allPaths, openAiCompatible } from './openai-compatible.ts'
 import { bearer, type Provider, type ProviderKind, type ProviderPath } from './provider.ts'
 
@@ -27,7 +27,7 @@ const endpoints = {
   audioSpeech: 'speech',
   audioTranscriptions: 'transcriptions',
   audioTranslations: 'translations',
-} satisfies Record<string, Endpoint>
+} satisfies Record<string, ClientEndpoint>
 
 const formatTypes = [
   ...(['completions', 'messages', 'responses', 'embeddings', 'anthropicTokenCount'] as const),
@@ -35,7 +35,7 @@ const formatTypes = [
   ...(['audioSpeech', 'audioTranscriptions', 'audioTranslations'] as const),
 ] as const
 
-const defaultPaths: Readonly<Record<Endpoint, string>> = {
+const defaultPaths: Readonly<Record<ClientEndpoint, string>> = {
   ...allPaths,
   messages: '/messages',
   count_tokens: '/messages/count_tokens',

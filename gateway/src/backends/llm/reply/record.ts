@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { Attempt, Call } from '../request/call.ts'
+import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
 import type { TranslationContext } from '../translate/translate.ts'
@@ -26,7 +26,7 @@ export function recordObject(attempt: Attempt, endpoint: Endpoint, message: Json
 }
 
 /** The provider's endpoint of a call. */
-export function endpointOf({ call, translation }: Attempt): Call['endpoint'] {
+export function endpointOf({ call, translation }: Attempt): Endpoint | 'passthrough' {
   return translation?.upstream ?? call.endpoint
 }
 

@@ -95,11 +95,18 @@ function createConversion(translation: Translation, context: TranslationContext)
       for (const translated of translator.event(event)) out += formatSseEvent(translated)
     },
   })
-  return (lines) => {
-    out = ''
-    parser.push(lines)
-    if (translator.state === 'ended') for (const closing of translator.end()) out += formatSseEvent(closing)
-    return out
+  const end = () => {
+    let closing = ''
+    for (const event of translator.end()) closing += formatSseEvent(event)
+    return closing
+  }
+  return {
+    convert(lines) {
+      out = ''
+      parser.push(lines)
+      return translator.state === 'ended' ? out + end() : out
+    },
+    end,
   }
 }
 

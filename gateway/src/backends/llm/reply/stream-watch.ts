@@ -1,7 +1,8 @@
-import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
 import { endOfString } from '../../../lib/json/string.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Endpoint } from '../request/endpoints.ts'
+import { endsContent } from '../request/output-limit.ts'
 import { usageIn } from './usage.ts'
 
 /** Observer of an event stream: usage, generated text and end marker. */
@@ -31,7 +32,8 @@ export function createStreamWatch({
   onUsage,
   onGenerated,
 }: StreamWatchOptions): StreamWatch {
-  const textKey = endpoint === 'completions' ? 'text":' : 'delta":'
+  const textKey = endpoint === 'completions' || endpoint === 'generate_content' ? 'text":' : 'delta":'
+  const usageKey = endpoint === 'generate_content' ? 'usageMetadata"' : 'usage"'
   const findState = stateMarkers[endpoint]()
   let state: StreamWatch['state'] = 'open'
 
@@ -50,18 +52,18 @@ export function createStreamWatch({
 
   function readUsage(lines: string): string {
     let visible = lines
-    let hit = lines.indexOf('usage"')
+    let hit = lines.indexOf(usageKey)
     while (hit !== -1) {
       const lineEnd = lines.indexOf('\n', hit)
       // Most servers send `"usage":null` in all chunks but the last.
-      if (lines[hit - 1] === '"' && valueStartsWith(lines, hit + 6, '{')) {
+      if (lines[hit - 1] === '"' && valueStartsWith(lines, hit + usageKey.length, '{')) {
         const line = lines.slice(lines.lastIndexOf('\n', hit) + 1, lineEnd + 1)
         const message = parseDataLine(line)
         const usage = message && usageIn(endpoint, message)
         if (usage && message) onUsage(usage, message)
         if (hideUsage && message && isUsageChunk(message)) visible = visible.replace(line, () => '')
-        hit = lines.indexOf('usage"', lineEnd)
-      } else hit = lines.indexOf('usage"', hit + 6)
+        hit = lines.indexOf(usageKey, lineEnd)
+      } else hit = lines.indexOf(usageKey, hit + usageKey.length)
     }
     return visible
   }
@@ -74,6 +76,8 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   completions: () => openAiState,
   embeddings: () => openAiState,
   count_tokens: () => openAiState,
+  predict: () => openAiState,
+  generate_content: () => geminiState,
   messages: () => createNamedState(messagesEnds),
   responses: () => createNamedState(responsesEnds),
   moderations: () => openAiState,
@@ -101,6 +105,24 @@ function openAiState(lines: string): StreamWatch['state'] {
   if (done !== -1 && lines[done - 1] === '[' && isFieldAt(lines, 'data:', done - 1)) return 'ended'
   const error = lines.indexOf('{"error"')
   return error !== -1 && isFieldAt(lines, 'data:', error) ? 'failed' : 'open'
+}
+
+/**
+ * A stream of Gemini has no end marker. Its events are read at the texts that end a candidate or block a prompt, because
+ * arguments of functions may have members of the same name.
+ */
+function geminiState(lines: string): StreamWatch['state'] {
+  for (const key of ['finishReason"', 'blockReason"']) {
+    for (let hit = lines.indexOf(key); hit !== -1; hit = lines.indexOf(key, hit + key.length)) {
+      const start = lines.lastIndexOf('\n', hit) + 1
+      const event = parseDataLine(lines.slice(start, lines.indexOf('\n', hit)))
+      if (event !== undefined && endsContent(event)) return 'ended'
+    }
+  }
+  const error = lines.indexOf('"error"')
+  if (error === -1) return 'open'
+  const event = parseDataLine(lines.slice(lines.lastIndexOf('\n', error) + 1, lines.indexOf('\n', error)))
+  return event !== undefined && isJsonObject(event['error']) ? 'failed' : 'open'
 }
 
 const messagesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([

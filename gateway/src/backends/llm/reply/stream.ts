@@ -3,10 +3,13 @@ import type { BodySink, BodySource } from '../../../net/http/body.ts'
 import { createLineBuffer } from './line-buffer.ts'
 import { parseDataLine, type StreamWatch } from './stream-watch.ts'
 
-/**
- * Converts events of the provider's API to the client's; the input is complete lines. Throws `GatewayError`.
- */
-export type StreamConversion = (lines: Buffer) => string
+/** Converts events of the provider's API to the client's. Throws `GatewayError`. */
+export type StreamConversion = {
+  /** Events for complete lines. */
+  convert(lines: Buffer): string
+  /** Closing events of a complete stream; empty if they were returned before. */
+  end(): string
+}
 
 export type RelayOptions = {
   /** Limit of one line, beyond which it is an attack or a defect. */
@@ -51,6 +54,8 @@ type LineOutput = {
   write(lines: Buffer, text: string): boolean
   /** Closes the last event if its empty line is missing; without one it would be no event. */
   endEvent(): void
+  /** Writes the closing events of a complete stream. */
+  end(): void
 }
 
 function createLineOutput(sink: BodySink, { watch, conversion, onFirstByte }: RelayOptions): LineOutput {
@@ -64,7 +69,7 @@ function createLineOutput(sink: BodySink, { watch, conversion, onFirstByte }: Re
       onFirstByte()
     }
     if (conversion) {
-      const converted = conversion(lines)
+      const converted = conversion.convert(lines)
       return converted === '' || sink.write(Buffer.from(converted))
     }
     if (visible.length === 0) return true
@@ -75,6 +80,10 @@ function createLineOutput(sink: BodySink, { watch, conversion, onFirstByte }: Re
     write: (lines, text) => emit(lines, text, watch.read(text)),
     endEvent() {
       if (!endsEvent(last)) emit(lineFeed, '\n', '\n')
+    },
+    end() {
+      const closing = conversion?.end() ?? ''
+      if (closing !== '') sink.write(Buffer.from(closing))
     },
   }
 }
@@ -113,6 +122,7 @@ function createStreamEnding(state: RelayState, { source, sink, output, options }
       }
       try {
         output.endEvent()
+        if (watch.state === 'ended') output.end()
       } catch (invalidEvent) {
         reject(invalidEvent)
         return

@@ -26,6 +26,10 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
       return responsesUsage(nested(message, 'response'))
     case 'messages':
       return anthropicUsage(nested(message, 'message'))
+    case 'generate_content':
+      return geminiUsage(message['usageMetadata'])
+    case 'predict':
+      return predictUsage(message['predictions'])
     case 'rerank':
     case 'rerank_v2':
       return rerankUsage(message)
@@ -49,7 +53,8 @@ const maxModelLength = 256
 /** The model named in a response object or in a stream event with usage. */
 export function modelIn(endpoint: Endpoint, message: JsonObject): string | undefined {
   const response = endpoint === 'responses' ? message['response'] : message['message']
-  const model = (isJsonObject(response) ? response['model'] : undefined) ?? message['model']
+  const own = endpoint === 'generate_content' ? message['modelVersion'] : message['model']
+  const model = (isJsonObject(response) ? response['model'] : undefined) ?? own
   return typeof model === 'string' && model !== '' && model.length <= maxModelLength ? model : undefined
 }
 
@@ -137,6 +142,52 @@ function anthropicUsage(value: JsonValue | undefined): Usage | undefined {
     cachedInputTokens: cached,
     cacheCreationInputTokens: created,
     reasoningTokens: detail(value['output_tokens_details'], 'thinking_tokens'),
+  })
+}
+
+/**
+ * https://ai.google.dev/api/generate-content#UsageMetadata: the prompt includes cached tokens, candidates exclude thoughts. Results
+ * of tools that Google runs are a further part of the input.
+ */
+function geminiUsage(value: JsonValue | undefined): Usage | undefined {
+  if (!isJsonObject(value)) return undefined
+  const prompt = count(value['promptTokenCount'])
+  const candidates = count(value['candidatesTokenCount'])
+  if (prompt === undefined && candidates === undefined) return undefined
+  const thoughts = count(value['thoughtsTokenCount']) ?? 0
+  return usage({
+    inputTokens: (prompt ?? 0) + (count(value['toolUsePromptTokenCount']) ?? 0),
+    outputTokens: (candidates ?? 0) + thoughts,
+    cachedInputTokens: count(value['cachedContentTokenCount']) ?? 0,
+    cacheCreationInputTokens: 0,
+    reasoningTokens: thoughts,
+    inputAudioTokens: audioOf(value['promptTokensDetails']),
+    outputAudioTokens: audioOf(value['candidatesTokensDetails']),
+  })
+}
+
+/** Tokens of audio in counts by modality; undefined without such counts. */
+function audioOf(modalities: JsonValue | undefined): number | undefined {
+  if (!Array.isArray(modalities)) return undefined
+  const audio = modalities.filter(isJsonObject).filter(({ modality }) => modality === 'AUDIO')
+  return audio.reduce((sum, { tokenCount }) => sum + (count(tokenCount) ?? 0), 0)
+}
+
+/** Embeddings of Vertex AI count the tokens of each text. */
+function predictUsage(predictions: JsonValue | undefined): Usage | undefined {
+  if (!Array.isArray(predictions)) return undefined
+  const counts = predictions.map((prediction) => {
+    const embeddings = isJsonObject(prediction) ? prediction['embeddings'] : undefined
+    const statistics = isJsonObject(embeddings) ? embeddings['statistics'] : undefined
+    return isJsonObject(statistics) ? count(statistics['token_count']) : undefined
+  })
+  if (counts.every((tokens) => tokens === undefined)) return undefined
+  return usage({
+    inputTokens: counts.reduce<number>((sum, tokens) => sum + (tokens ?? 0), 0),
+    outputTokens: 0,
+    cachedInputTokens: 0,
+    cacheCreationInputTokens: 0,
+    reasoningTokens: 0,
   })
 }
 

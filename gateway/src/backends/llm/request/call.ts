@@ -5,14 +5,14 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Translation } from '../translate/translate.ts'
-import type { Endpoint } from './endpoints.ts'
+import type { ClientEndpoint } from './endpoints.ts'
 import type { FormPart } from './form/scan.ts'
 
 /** State of one LLM call, from the parsed request to the last byte of the response. */
 export type Call = {
-  readonly endpoint: Endpoint | 'passthrough'
+  readonly endpoint: ClientEndpoint | 'passthrough'
   /** The call of the path, also if `endpoint` is `passthrough` because nothing is read of its responses. */
-  readonly pathEndpoint: Endpoint | 'passthrough'
+  readonly pathEndpoint: ClientEndpoint | 'passthrough'
   /**
    * The authorized body, without content coding; empty after the request to the last candidate is prepared.
    */

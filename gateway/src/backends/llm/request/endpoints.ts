@@ -1,8 +1,8 @@
 import type { ErrorFormat, RequestFacts } from '../../../pipeline/exchange.ts'
 import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
 
-/** LLM API calls that the gateway reads. */
-export type Endpoint =
+/** LLM API calls that the gateway reads from clients. */
+export type ClientEndpoint =
   | 'chat'
   | 'completions'
   | 'embeddings'
@@ -19,9 +19,12 @@ export type Endpoint =
   | 'transcriptions'
   | 'translations'
 
+/** Calls of clients and of upstreams: `generateContent` of Gemini and `predict` of Vertex AI serve translated ones. */
+export type Endpoint = ClientEndpoint | 'generate_content' | 'predict'
+
 /** The call at a path. */
 export type EndpointMatch =
-  | { readonly kind: 'endpoint'; readonly endpoint: Endpoint }
+  | { readonly kind: 'endpoint'; readonly endpoint: ClientEndpoint }
   /** `id` is undefined for the whole list. */
   | { readonly kind: 'models'; readonly id: string | undefined }
   /** Forwarded unchanged, as permitted by the configuration. */
@@ -29,7 +32,7 @@ export type EndpointMatch =
   | { readonly kind: 'unknown' }
 
 /** The operation of each call, for rules, because paths have many spellings. */
-export const operations: Readonly<Record<Endpoint | 'models' | 'passthrough', LlmOperation>> = {
+export const operations: Readonly<Record<ClientEndpoint | 'models' | 'passthrough', LlmOperation>> = {
   chat: { operation: 'chat', api: 'chat_completions' },
   completions: { operation: 'text_completion', api: 'completions' },
   embeddings: { operation: 'embeddings', api: 'embeddings' },
@@ -140,7 +143,7 @@ export function endpointsBySuffix(routes: Readonly<Record<string, RouteType>>): 
   }
 }
 
-function formatOf(endpoint: Endpoint): ErrorFormat {
+function formatOf(endpoint: ClientEndpoint): ErrorFormat {
   switch (endpoint) {
     case 'messages':
     case 'count_tokens':

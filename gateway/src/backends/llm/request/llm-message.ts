@@ -31,17 +31,18 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
 }
 
 /** Calls whose responses have texts of the model, complete or streamed. */
-const answersText: ReadonlySet<Call['endpoint']> = new Set([
+const answersText: ReadonlySet<Endpoint> = new Set([
   'chat',
   'completions',
   'messages',
   'responses',
   'transcriptions',
   'translations',
+  'generate_content',
 ])
 
 /** Calls whose responses describe their images. */
-const describesImages: ReadonlySet<Call['endpoint']> = new Set(['images', 'image_edits', 'image_variations'])
+const describesImages: ReadonlySet<Endpoint> = new Set(['images', 'image_edits', 'image_variations'])
 
 /** The view of policies on the response of a call; undefined if the response has no texts. */
 export function answerOf(

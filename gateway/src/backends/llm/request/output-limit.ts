@@ -86,8 +86,17 @@ export function isBackground(
  * True if the usage in a message covers the complete response; the responses API also reports in progress.
  */
 export function isFinalUsage(endpoint: Endpoint, message: JsonObject): boolean {
+  // Counts may follow the content.
+  if (endpoint === 'generate_content') return message['candidates'] === undefined || endsContent(message)
   if (endpoint !== 'responses') return true
   const { response } = message
   const { status } = isJsonObject(response) ? response : message
   return status !== 'queued' && status !== 'in_progress'
+}
+
+/** True for the end of a `generateContent` response: a candidate that is complete, or a blocked prompt. */
+export function endsContent({ candidates, promptFeedback }: JsonObject): boolean {
+  if (isJsonObject(promptFeedback) && promptFeedback['blockReason'] !== undefined) return true
+  if (!Array.isArray(candidates)) return false
+  return candidates.some((candidate) => isJsonObject(candidate) && candidate['finishReason'] !== undefined)
 }

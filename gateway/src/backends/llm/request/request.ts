@@ -15,7 +15,7 @@ import { requestPath } from '../attempt/provider-request.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
 import { type Call, createCall } from './call.ts'
-import { deploymentIn, type Endpoint, type Endpoints, formEndpoints, operations } from './endpoints.ts'
+import { type ClientEndpoint, deploymentIn, type Endpoints, formEndpoints, operations } from './endpoints.ts'
 import { readForm } from './form/form.ts'
 import { readFormBoundary } from './form/media-type.ts'
 import { configuredOf, llmMessageOf } from './llm-message.ts'
@@ -87,7 +87,7 @@ function passthroughOf(candidates: readonly Candidate[]): 'detect' | 'opaque' | 
 
 async function readCall(
   exchange: Exchange,
-  endpoint: Endpoint,
+  endpoint: ClientEndpoint,
   rules: RequestRules,
 ): Promise<Reply | undefined> {
   const { facts } = exchange
@@ -108,7 +108,7 @@ async function readCall(
 /** Reads a form, and treats its texts as a JSON body. */
 async function readFormCall(
   exchange: Exchange,
-  endpoint: Endpoint,
+  endpoint: ClientEndpoint,
   rules: RequestRules,
 ): Promise<Reply | undefined> {
   const found = readFormBoundary(exchange.facts.request.headers['content-type'])
@@ -127,7 +127,7 @@ async function readFormCall(
 
 function acceptRead(
   exchange: Exchange,
-  read: Omit<ParsedCall, 'model' | 'endpoint'> & { endpoint: Endpoint; json: JsonText },
+  read: Omit<ParsedCall, 'model' | 'endpoint'> & { endpoint: ClientEndpoint; json: JsonText },
   rules: RequestRules,
 ): Reply | undefined {
   const { endpoint, json } = read
@@ -180,7 +180,7 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
 }
 
 type ParsedCall = {
-  endpoint: Endpoint | 'passthrough'
+  endpoint: ClientEndpoint | 'passthrough'
   bytes: Buffer
   json: JsonText | undefined
   files: Call['files']
@@ -298,7 +298,7 @@ function invalidBody(message: string, param?: string): JsonBody {
  * Rejects stream options that an upstream might interpret differently, because streams are counted
  * differently.
  */
-function streamIssue(endpoint: Endpoint, body: JsonObject): Refusal | undefined {
+function streamIssue(endpoint: ClientEndpoint, body: JsonObject): Refusal | undefined {
   const { stream, stream_options: options } = body
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
     return invalidField('stream', 'stream must be true or false')

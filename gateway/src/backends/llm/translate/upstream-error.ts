@@ -42,7 +42,7 @@ function errorFields(body: JsonObject): { message?: string; code?: string } {
   const error = body.error
   const source = isJsonObject(error) ? error : body
   const message = typeof error === 'string' ? error : firstString(source.message, source.detail)
-  const code = firstString(source.code, source.type)
+  const code = firstString(source.code, source.type, source.status)
   return {
     ...(message === undefined ? undefined : { message: message.slice(0, maxMessageLength) }),
     ...(code === undefined || code === 'error' ? undefined : { code: code.slice(0, 100) }),
@@ -63,6 +63,14 @@ const statusByType: Record<string, number> = {
   rate_limit_error: 429,
   rate_limit_exceeded: 429,
   overloaded_error: 529,
+  // https://cloud.google.com/apis/design/errors
+  INVALID_ARGUMENT: 400,
+  UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
+  NOT_FOUND: 404,
+  RESOURCE_EXHAUSTED: 429,
+  UNAVAILABLE: 503,
+  DEADLINE_EXCEEDED: 504,
 }
 
 /** The error in the shape of the client's API. */

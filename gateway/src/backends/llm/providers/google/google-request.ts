@@ -48,3 +48,8 @@ export function namesOtherGoogleModel(path: string, model: string): boolean {
   const plain = model.toLowerCase().replace(/^.*\//, '')
   return named !== plain && !named.startsWith(`${plain}:`)
 }
+
+/** Path of `generateContent` of a model, streamed or not. */
+export function contentMethod(modelPath: string, streaming: boolean): string {
+  return `${modelPath}:${streaming ? 'streamGenerateContent' : 'generateContent'}`
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bodyOf, call, fixtureGateway, jsonReply } from '../../../../../test/fixtures/llm.ts'
+import { bodyOf, call, fixtureGateway, jsonReply, streamReply } from '../../../../../test/fixtures/llm.ts'
 import { checkLlm } from '../../config/check.ts'
 import type { LlmConfig, LlmParams } from '../../config/config.ts'
 
@@ -89,6 +89,89 @@ describe('addresses of Vertex AI', () => {
     expect(sent?.path).toBe(`${claude}/claude-x:streamRawPredict`)
     expect(bodyOf(sent)).toMatchObject({ anthropic_version: 'vertex-2023-10-16', max_tokens: 8192 })
     expect(bodyOf(sent)).not.toHaveProperty('model')
+  })
+})
+
+const contents = { contents: [{ role: 'user', parts: [{ text: 'x' }] }] }
+const models = '/v1/projects/team/locations/global/publishers/google/models'
+
+describe('models of Google', () => {
+  it.each([
+    ['vertex', 'gemini-2.5-pro', false, `${models}/gemini-2.5-pro:generateContent`],
+    ['vertex', 'google/gemini-2.5-pro', true, `${models}/gemini-2.5-pro:streamGenerateContent?alt=sse`],
+    ['vertex', 'publishers/google/models/gemini-3-pro', false, `${models}/gemini-3-pro:generateContent`],
+    ['gemini', 'gemini-2.5-pro', false, '/v1beta/models/gemini-2.5-pro:generateContent'],
+    ['gemini', 'models/gemini-2.5-pro', true, '/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse'],
+    ['gemini', 'tunedModels/mine', false, '/v1beta/tunedModels/mine:generateContent'],
+    ['gemini', 'a/../../b', false, '/v1beta/models/a%2F..%2F..%2Fb:generateContent'],
+    ['gemini', 'a?alt=json#', false, '/v1beta/models/a%3Falt%3Djson%23:generateContent'],
+  ] as const)('of %s: %s, streamed %s, have the path %s', async (provider, model, stream, path) => {
+    const params = provider === 'vertex' ? project : {}
+    const { sent } = await sentFor(provider, params, { model, body: { ...chat, stream }, query: '?alt=json' })
+    expect(sent?.path).toBe(path)
+    expect(bodyOf(sent)).toEqual(contents)
+  })
+
+  it('are streamed by settings of the configuration', async () => {
+    const settings = [{ overrides: { stream: true } }, { defaults: { stream: true } }]
+    for (const fields of settings) {
+      const config: LlmConfig = {
+        models: [{ name: '*', provider: 'gemini', params: { apiKey: 'key' }, ...fields }],
+      }
+      const gateway = fixtureGateway(config, () => jsonReply({}))
+      await call(gateway, { body: { model: 'gemini-2.5-pro', ...chat } })
+      expect(gateway.sent[0]?.path).toContain(':streamGenerateContent?alt=sse')
+    }
+  })
+
+  it.each([
+    ['gemini', {}, 'https://generativelanguage.googleapis.com/v1beta/openai/embeddings'],
+    ['vertex', project, `https://aiplatform.googleapis.com${models}/gemini-embedding-001:predict`],
+  ] as const)('for embeddings of %s', async (provider, params, expected) => {
+    const request = { path: '/v1/embeddings', model: 'gemini-embedding-001', body: { input: 'a' } }
+    expect((await sentFor(provider, params, request)).url).toBe(expected)
+  })
+
+  it.each(['/v1/messages', '/v1/responses'])('serve %s by translation', async (path) => {
+    const body = path === '/v1/messages' ? messages : { input: 'x' }
+    const { sent } = await sentFor('gemini', {}, { path, body })
+    expect(sent?.path).toBe('/v1beta/models/gemini-2.5-pro:generateContent')
+    expect(bodyOf(sent)).toMatchObject(contents)
+  })
+
+  it('count tokens and cost of a stream whose counts follow the end of the content', async () => {
+    const modelVersion = 'gemini-2.5-pro-002'
+    const usageMetadata = {
+      ...{ promptTokenCount: 7, candidatesTokenCount: 2, thoughtsTokenCount: 3, toolUsePromptTokenCount: 1 },
+    }
+    const events = [
+      { candidates: [{ content: { parts: [{ text: 'Hi' }] }, finishReason: 'STOP' }], modelVersion },
+      { usageMetadata, modelVersion },
+    ]
+    const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+    const config: LlmConfig = { models: [{ name: '*', provider: 'gemini', params: { apiKey: 'key' } }] }
+    const gateway = fixtureGateway(config, () => streamReply([text]))
+    const { text: answer, exchange } = await call(gateway, {
+      body: { model: 'gemini-2.5-pro', ...chat, stream: true },
+    })
+    expect(answer).toContain('"completion_tokens":5')
+    expect(answer.endsWith('data: [DONE]\n\n')).toBe(true)
+    expect(exchange.facts.usage).toMatchObject({
+      inputTokens: 8,
+      outputTokens: 5,
+      reasoningTokens: 3,
+      estimated: false,
+    })
+    expect(exchange.facts.llm?.responseModel).toBe('gemini-2.5-pro-002')
+  })
+
+  it('report a stream that ends before its candidate', async () => {
+    const text = `data: ${JSON.stringify({ candidates: [{ content: { parts: [{ text: 'finishReason' }] } }] })}\n\n`
+    const config: LlmConfig = { models: [{ name: '*', provider: 'gemini', params: { apiKey: 'key' } }] }
+    const gateway = fixtureGateway(config, () => streamReply([text]))
+    const outcome = await call(gateway, { body: { model: 'gemini-2.5-pro', ...chat, stream: true } })
+    expect(outcome.text).not.toContain('[DONE]')
+    expect(outcome.text).toContain('upstream_reset')
   })
 })
 

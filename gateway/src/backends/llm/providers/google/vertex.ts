@@ -1,6 +1,12 @@
 import { type Infer, name, object, optional, type Schema } from '../../../../schema/dsl.ts'
 import type { BodyChanges, Provider, ProviderCall, ProviderKind, ProviderPaths } from '../provider.ts'
-import { authorizeGoogle, googleQuery, modelSegment, namesOtherGoogleModel } from './google-request.ts'
+import {
+  authorizeGoogle,
+  contentMethod,
+  googleQuery,
+  modelSegment,
+  namesOtherGoogleModel,
+} from './google-request.ts'
 
 /** `vertex` of a provider. */
 const fields = {
@@ -61,14 +67,40 @@ function hostOf(region: string): string {
 
 function pathsOf({ model, streaming }: ProviderCall, location: string): ProviderPaths {
   const claude = claudeModel(model)
-  if (claude === undefined) return { chat: `${location}/endpoints/openapi/chat/completions` }
-  const segment = modelSegment(claude)
-  if (segment === undefined) return {}
-  const models = `${location}/publishers/anthropic/models`
+  if (claude !== undefined) {
+    const segment = modelSegment(claude)
+    return segment === undefined
+      ? {}
+      : claudePaths(`${location}/publishers/anthropic/models`, segment, streaming)
+  }
+  const google = googleModel(model)
+  const segment = google === undefined ? undefined : modelSegment(google)
+  if (segment === undefined) return { chat: `${location}/endpoints/openapi/chat/completions` }
+  const path = `${location}/publishers/google/models/${segment}`
+  return isEmbedding(segment)
+    ? { predict: `${path}:predict` }
+    : { generate_content: contentMethod(path, streaming) }
+}
+
+function claudePaths(models: string, segment: string, streaming: boolean): ProviderPaths {
   return {
     messages: `${models}/${segment}:${streaming ? 'streamRawPredict' : 'rawPredict'}`,
     count_tokens: `${models}/count-tokens:rawPredict`,
   }
+}
+
+/** Name of a model of Google; undefined for models of other publishers, whose names contain a slash. */
+function googleModel(model: string): string | undefined {
+  const name =
+    afterPrefix(model, 'publishers/google/models/') ??
+    afterPrefix(model, 'google/') ??
+    afterPrefix(model, 'models/')
+  return name ?? (model.includes('/') ? undefined : model)
+}
+
+/** https://cloud.google.com/vertex-ai/generative-ai/docs/embeddings */
+function isEmbedding(name: string): boolean {
+  return /embedding/.test(name)
 }
 
 const anthropicVersion = '"vertex-2023-10-16"'
@@ -93,9 +125,7 @@ const changesFor: NonNullable<Provider['changesFor']> = (endpoint, { model }) =>
       remove: none,
     }
   }
-  // Models of the OpenAI-compatible API have names with their publisher.
-  if (endpoint !== 'chat' || model.includes('/')) return undefined
-  return { set: new Map([['model', JSON.stringify(`google/${model}`)]]), remove: none }
+  return undefined
 }
 
 /** Name of a model of Anthropic in Vertex AI, whose versions follow `@`; undefined for other models. */
