@@ -1,3 +1,4 @@
+import { useLocation } from 'wouter'
 import { useKindSchema, useRecords } from '../../api/resources.ts'
 import { ButtonLink } from '../../components/action/button.tsx'
 import { ErrorState } from '../../components/feedback/error-state.tsx'
@@ -16,6 +17,7 @@ const allPolicies = { limit: 1000 }
 export function PolicyEditor({ kind, name, path }: { kind: string; name: string; path: string }) {
   const records = useRecords<unknown>(kind, allPolicies)
   const schema = useKindSchema(kind, name)
+  const [, navigate] = useLocation()
   const title = labelOf(name)
   const description = (schema.data as JsonSchema | undefined)?.description ?? ''
   const error = records.error ?? schema.error
@@ -37,6 +39,8 @@ export function PolicyEditor({ kind, name, path }: { kind: string; name: string;
       title={title}
       about={<Prose text={description} />}
       path={path}
+      // The page of a policy has its name as address, not the id of its record.
+      onSaved={({ kind }) => kind === 'removed' && navigate(path)}
     />
   )
 }
