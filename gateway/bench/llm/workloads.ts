@@ -6,11 +6,15 @@ export const chunksPerStream = 200
 /** A model whose stream never ends by itself. */
 export const heldModel = 'bench-held'
 
+/** A model with a response cache. */
+export const cachedModel = 'bench-cached'
+
 export type Workload = {
   name:
     | 'completion'
     | 'prompt'
     | 'stream'
+    | 'cache'
     | 'mcp-json'
     | 'mcp-sse'
     | 'http-get'
@@ -53,6 +57,14 @@ export const workloads: readonly Workload[] = [
     ending: '[DONE]',
     connections: 16,
     target: 1.5,
+  },
+  {
+    name: 'cache',
+    title: '1 kB chat completion from the response cache',
+    body: requestBody(cachedModel, false, 1024),
+    ending: '}',
+    connections: 16,
+    target: 0.8,
   },
 ]
 

@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../test/support/free-port.ts'
+import { cachedModel } from '../llm/workloads.ts'
 import { launch, type Subject, stop } from './processes.ts'
 
 export type Tollgate = Subject & {
@@ -116,13 +117,14 @@ function llmConfig(
   extraKeys: readonly string[],
 ): object {
   const unlimited = 1_000_000_000
+  const model = {
+    provider: 'openai',
+    params: { baseUrl: `http://127.0.0.1:${upstreamPort}/v1`, apiKey: 'sk-upstream' },
+  }
   return {
     models: [
-      {
-        name: '*',
-        provider: 'openai',
-        params: { baseUrl: `http://127.0.0.1:${upstreamPort}/v1`, apiKey: 'sk-upstream' },
-      },
+      { name: '*', ...model },
+      { name: cachedModel, ...model, cache: { ttl: '1h' } },
     ],
     policies: {
       apiKey: {
