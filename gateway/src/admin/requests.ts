@@ -62,6 +62,7 @@ const explanation: Json = {
     key: object,
     identity: object,
     attempts: objects,
+    cache: { type: 'string', description: 'Result of the response cache: `hit` or `miss`.' },
     limits: objects,
     budgets: objects,
     guards: objects,

@@ -81,7 +81,7 @@ const unavailableMembers: ReadonlyMap<string, string> = new Map([
   ['llm.completion', 'it is available in logs and traces; transformations of responses have response.body'],
   ['mcp.tool.result', 'it is available only in logs and traces'],
   ['mcp.tool.error', 'it is available only in logs and traces'],
-  ...['configuredModel', 'provider', 'responseModel', 'cost', 'costStatus'].map(afterResponse),
+  ...['configuredModel', 'provider', 'responseModel', 'cache', 'cost', 'costStatus'].map(afterResponse),
   ...['inputTokens', 'outputTokens', 'totalTokens', 'cachedInputTokens'].map(afterResponse),
   ...['cacheCreationInputTokens', 'reasoningTokens', 'inputAudioTokens', 'outputAudioTokens'].map(
     afterResponse,

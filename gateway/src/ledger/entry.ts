@@ -66,6 +66,8 @@ export type LedgerEntry = {
   /** Model of the provider: as reported, or as requested from it. Undefined if no provider was called. */
   readonly servedModel: string | undefined
   readonly streaming: boolean
+  /** Result of the response cache; undefined if the request did not use it, and in older entries. */
+  readonly cache?: 'hit' | 'miss' | undefined
   /** Calls of providers or targets. */
   readonly attempts: number
   readonly tokens: TokenCounts | undefined

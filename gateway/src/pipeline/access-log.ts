@@ -46,6 +46,7 @@ export function accessFields(
     servedBy: truncate(llm?.configuredModel),
     provider: truncate(llm?.provider),
     attempts: log.attempts,
+    cache: llm?.cache,
     inputTokens: usage?.inputTokens,
     outputTokens: usage?.outputTokens,
     totalTokens: usage?.totalTokens,

@@ -37,6 +37,7 @@ export function logEntry({ entry, hasPayload, hasExplanation }: StoredRequest, w
     mcp: mcpOf(entry),
     streaming: entry.streaming,
     attempts: entry.attempts,
+    cache: entry.cache ?? null,
     usage: {
       inputTokens: tokens?.input ?? null,
       outputTokens: tokens?.output ?? null,

@@ -175,6 +175,7 @@ function logEntry(): Json {
       }),
       streaming: flag,
       attempts: integer,
+      cache: optional({ enum: ['hit', 'miss'], description: 'Result of the response cache.' }),
       usage: {
         type: 'object',
         properties: {

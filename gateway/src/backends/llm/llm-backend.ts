@@ -6,6 +6,7 @@ import { compileConnection } from '../../upstream/connection.ts'
 import { mergePolicies } from '../../upstream/destination.ts'
 import { compileHeaderModifier } from '../../upstream/header-modifier.ts'
 import type { TimeLimits } from './attempt/provider-request.ts'
+import { type CacheOptions, compileResponseCache, type ResponseCache } from './cache/cache.ts'
 import type { LlmBackendConfig, LlmPolicyConfig, LlmProviderEntry } from './config/backend-config.ts'
 import { createLlm, type Llm, type LlmLimits } from './llm.ts'
 import { baseUrlOf } from './models/base-url.ts'
@@ -179,6 +180,15 @@ function compileEntry(
     editHeaders: requestHeaderModifier && compileHeaderModifier(requestHeaderModifier),
     editReplyHeaders: undefined,
     ...compileBody(bodySettings(policies)),
+    cache: compileCache(
+      policies,
+      {
+        place: `${place}/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
+        model: configuredModel,
+        settings: [entry, policies, backend],
+      },
+      context,
+    ),
     guardrails: undefined,
     authorization: undefined,
     send: provider.local ?? context.send,
@@ -192,6 +202,17 @@ function compileEntry(
       context,
     ),
   }
+}
+
+/** A final transformation may have different values for equal requests, so that no response is stored. */
+function compileCache(
+  policies: readonly LlmPolicyConfig[],
+  options: CacheOptions,
+  context: CompileContext,
+): ResponseCache | undefined {
+  const config = policies.find(({ cache }) => cache !== undefined)?.cache
+  const isStable = policies.every(({ finalTransformations }) => finalTransformations === undefined)
+  return config && isStable ? compileResponseCache(config, options, context) : undefined
 }
 
 function compileAliases(aliases: Readonly<Record<string, string>>): Rename {

@@ -7,7 +7,7 @@ import type { Backend, Policy } from '../../pipeline/policy.ts'
 import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import type { AttemptOptions } from './attempt/attempt.ts'
 import { requestPath, type TimeLimits } from './attempt/provider-request.ts'
-import { serveCall } from './attempt/serve-call.ts'
+import { serveCached } from './cache/serve.ts'
 import type { Prices } from './catalog/prices.ts'
 import { settleCall } from './charge-usage.ts'
 import { type ModelList, modelListReply } from './models/model-list.ts'
@@ -76,7 +76,7 @@ export function createLlm(
     },
     backend(exchange) {
       const call = callOf(exchange)
-      if (call) return countsLocally(call) ? tokenCountReply(call) : serveCall(exchange, call, options)
+      if (call) return countsLocally(call) ? tokenCountReply(call) : serveCached(exchange, call, options)
       const match = endpoints.match(requestPath(exchange))
       if (match.kind === 'models') return modelListReply(exchange, match.id, list)
       throw new GatewayError('internal', 'the request was not read')

@@ -56,6 +56,7 @@ export const requestColumns: readonly RequestColumn[] = [
   text('charges', ({ charges }) => (charges.length === 0 ? undefined : JSON.stringify(charges))),
   flag('has_payload', ({ details }) => details.request !== undefined || details.response !== undefined),
   flag('has_explanation', ({ details }) => details.explanation !== undefined),
+  text('cache', (entry) => entry.cache),
 ]
 
 /** Columns with an index `(column, completed_at)`, for filters. */
@@ -123,6 +124,7 @@ export function decodeRequest(row: readonly unknown[]): StoredRequest {
     requestModel: textOf('request_model'),
     servedModel: textOf('served_model'),
     streaming: isSet('streaming'),
+    cache: cacheResult(textOf('cache')),
     attempts: requiredNumber('attempts'),
     tokens: decodeTokens(numberOf),
     tokensEstimated: isSet('tokens_estimated'),
@@ -140,6 +142,10 @@ export function decodeRequest(row: readonly unknown[]): StoredRequest {
     details: {},
   }
   return { entry, hasPayload: isSet('has_payload'), hasExplanation: isSet('has_explanation') }
+}
+
+function cacheResult(text: string | undefined): LedgerEntry['cache'] {
+  return text === 'hit' || text === 'miss' ? text : undefined
 }
 
 function decodeTokens(numberOf: (name: string) => number | undefined): TokenCounts | undefined {

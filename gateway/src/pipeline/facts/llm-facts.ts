@@ -66,6 +66,8 @@ export type LlmFacts = LlmOperation & {
   /** Provider kind, for example `openai`. */
   provider: string | undefined
   streaming: boolean
+  /** Whether the response cache had the response; undefined for calls that do not use it. */
+  cache?: 'hit' | 'miss' | undefined
   /** The model name reported by the provider. */
   responseModel?: string | undefined
   /** US dollars, over all attempts; set after the response if the model catalog has a price. */
@@ -85,7 +87,16 @@ export type LlmTexts = {
 
 /** Members of `llm` in expressions that have a value only after the response, token counts after its end. */
 export const llmResponseMembers: readonly string[] = [
-  ...['configuredModel', 'provider', 'responseModel', 'cost', 'inputTokens', 'outputTokens', 'totalTokens'],
+  ...[
+    'configuredModel',
+    'provider',
+    'responseModel',
+    'cache',
+    'cost',
+    'inputTokens',
+    'outputTokens',
+    'totalTokens',
+  ],
   ...['cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'],
   ...['inputAudioTokens', 'outputAudioTokens'],
 ].map((name) => `llm.${name}`)

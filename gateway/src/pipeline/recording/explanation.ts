@@ -79,6 +79,7 @@ function explain(exchange: Exchange, inputs: ExplanationInputs): string | undefi
     key: describeKey(exchange),
     identity: identityOf(entry),
     attempts,
+    cache: exchange.facts.llm?.cache,
     limits: recording.limits?.map((limit) => ({ ...limit })),
     budgets: exchange.budgets?.map((status) => describeBudget(status, entry)),
     guards: recording.guards?.map((guard) => ({ ...guard, durationMs: round(guard.durationMs) })),

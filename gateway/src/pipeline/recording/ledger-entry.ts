@@ -65,6 +65,7 @@ export function ledgerEntry(
     requestModel: truncated(llm?.requestModel),
     servedModel: truncated(llm?.responseModel ?? last?.model),
     streaming: llm?.streaming ?? false,
+    cache: llm?.cache,
     attempts: attempts === undefined ? callsOfTargets(exchange) : sentAttempts(attempts),
     tokens: usage && tokenCounts(usage),
     tokensEstimated: usage?.estimated ?? false,

@@ -79,6 +79,7 @@ function addGenAi(attributes: Attribute[], { facts: { llm, usage, llmRequest } }
     attributes.push(['gen_ai.provider.name', providerNames[llm.provider] ?? llm.provider])
   if (llm.configuredModel !== undefined) attributes.push(['tollgate.llm.model', llm.configuredModel])
   if (llm.responseModel !== undefined) attributes.push(['gen_ai.response.model', short(llm.responseModel)])
+  if (llm.cache !== undefined) attributes.push(['tollgate.llm.cache', llm.cache])
   if (llm.cost !== undefined) attributes.push(['tollgate.llm.cost_usd', llm.cost])
   for (const [field, name] of requestParameters) {
     const value = llmRequest?.[field]

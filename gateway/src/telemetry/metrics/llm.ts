@@ -168,3 +168,37 @@ function createFamilies(registry: MetricRegistry) {
     }),
   }
 }
+
+/** Meter of the response cache of one configured model. */
+export type CacheMeter = {
+  counted(result: 'hit' | 'miss'): void
+  /** Memory and number of stored responses of the data plane. */
+  stored(bytes: number, entries: number): void
+}
+
+export function createCacheMeters(registry: MetricRegistry): (model: string) => CacheMeter {
+  const requests = registry.counter({
+    name: 'tollgate_llm_cache_requests_total',
+    help: 'LLM calls with a response cache by result.',
+    labels: ['model', 'result'],
+  })
+  const size = registry.gauge({
+    name: 'tollgate_llm_cache_bytes',
+    help: 'Memory of stored responses.',
+    labels: ['model'],
+  })
+  const count = registry.gauge({
+    name: 'tollgate_llm_cache_entries',
+    help: 'Stored responses.',
+    labels: ['model'],
+  })
+  return (model) => ({
+    counted(result) {
+      requests.slot(model, result).value += 1
+    },
+    stored(bytes, entries) {
+      size.slot(model).value = bytes
+      count.slot(model).value = entries
+    },
+  })
+}

@@ -16,7 +16,7 @@ import {
   type GlobalLimitMeter,
   type LimitMeter,
 } from './limits.ts'
-import { createLlmMeters, type LlmMeter } from './llm.ts'
+import { type CacheMeter, createCacheMeters, createLlmMeters, type LlmMeter } from './llm.ts'
 import { createRouteMeters, type RouteMeter } from './routes.ts'
 import {
   createGuardMeters,
@@ -42,6 +42,7 @@ export type Metrics = ConfigMeter &
   Pick<MetricRegistry, 'collect' | 'dump' | 'expose' | 'render'> & {
     route(name: string): RouteMeter
     llm(model: string, provider: string): LlmMeter
+    llmCache(model: string): CacheMeter
     limit(name: string): LimitMeter
     globalLimit(name: string): GlobalLimitMeter
     /** Reports whether limits with `scope: shared` are counted with other processes. */
@@ -77,6 +78,7 @@ export function createMetrics(now: () => number = Date.now): Metrics {
     activeRequests: () => admission.inUse('requests'),
     route: createRouteMeters(registry),
     llm: createLlmMeters(registry, live),
+    llmCache: createCacheMeters(registry),
     limit: createLimitMeters(registry),
     globalLimit: createGlobalLimitMeters(registry),
     sharedLimits: createSharedLimitGauge(registry),

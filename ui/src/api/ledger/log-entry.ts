@@ -34,6 +34,8 @@ export type LogEntry = {
   } | null
   readonly streaming: boolean
   readonly attempts: number
+  /** Result of the response cache; null if the request did not use it. */
+  readonly cache: 'hit' | 'miss' | null
   readonly usage: {
     readonly inputTokens: number | null
     readonly outputTokens: number | null

@@ -11,6 +11,7 @@ import {
   withFields,
 } from '../../../schema/dsl.ts'
 import { backendPolicyFields } from '../../../upstream/config.ts'
+import { responseCacheSchema } from '../cache/config.ts'
 import { providerNames } from '../providers/providers.ts'
 import { type RouteType, routeTypes } from '../request/endpoints.ts'
 import {
@@ -45,6 +46,7 @@ export const llmPolicyFields = {
   finalTransformations: optional(finalTransformationSchema),
   prompts: bodyFields.prompts,
   promptCaching: bodyFields.promptCaching,
+  cache: optional(responseCacheSchema),
   modelAliases: optional(
     map(name({ doc: 'Model name at the provider.' }), {
       doc: 'Model aliases: exact, `*`, `prefix*` or `*suffix`. `model` of the provider takes precedence.',

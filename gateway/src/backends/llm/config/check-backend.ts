@@ -1,5 +1,6 @@
 import type { ReportIssue } from '../../../schema/report.ts'
 import { checkBackendPolicies } from '../../../upstream/check.ts'
+import { checkCachedBody, checkResponseCache } from '../cache/config.ts'
 import { entriesOf, providerOf } from '../llm-backend.ts'
 import { namePatternIssue } from '../models/name-pattern.ts'
 import { checkFinalTransformation, checkModelTransformation } from '../models/transformation.ts'
@@ -45,6 +46,8 @@ export function checkLlmPolicy(policy: LlmPolicyConfig, report: ReportIssue): vo
   checkFinalTransformation(finalTransformations, roots, (at, message) =>
     report(['finalTransformations', ...at], message),
   )
+  if (policy.cache) checkResponseCache(policy.cache, (at, message) => report(['cache', ...at], message))
+  checkCachedBody(policy.cache, policy.finalTransformations, report)
   for (const suffix of Object.keys(routes)) {
     if (suffix === '*') continue
     if (!suffix.startsWith('/') || suffix.endsWith('/') || suffix.includes('*')) {

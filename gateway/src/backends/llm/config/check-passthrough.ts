@@ -6,6 +6,7 @@ import type { LlmConfig, ModelConfig } from './config.ts'
 /** Settings without effect on requests that are forwarded unchanged. */
 const changingKeys = [
   ...['defaults', 'overrides', 'transformation', 'finalTransformation', 'prompts', 'promptCaching'],
+  'cache',
   'guardrails',
 ]
 

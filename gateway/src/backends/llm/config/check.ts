@@ -3,7 +3,9 @@ import { parseDuration } from '../../../lib/duration.ts'
 import { nearest } from '../../../lib/nearest.ts'
 import { compilePattern } from '../../../lib/pattern.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
+import { checkCachedBody, checkResponseCache } from '../cache/config.ts'
 import { compileNamePattern, namePatternIssue } from '../models/name-pattern.ts'
+import { settingsOf, sharedProvider } from '../models/settings.ts'
 import { checkPassthrough } from './check-passthrough.ts'
 import { checkProvider } from './check-provider.ts'
 import { checkModelSettings } from './check-settings.ts'
@@ -46,6 +48,11 @@ export function checkLlm(config: LlmConfig, report: ReportIssue): void {
     checkHeaderPatterns(model, path, report)
     checkModelSettings(model, path, report)
     checkPassthrough(model, config, path, report)
+    if (model.cache) {
+      checkResponseCache(model.cache, (at, message) => report([...path, 'cache', ...at], message))
+      const { finalTransformation } = settingsOf(model, sharedProvider(model, config))
+      checkCachedBody(model.cache, finalTransformation, (at, message) => report([...path, ...at], message))
+    }
     if (model.params?.apiKey !== undefined && model.auth !== undefined)
       report([...path, 'auth'], oneCredential)
   }

@@ -16,6 +16,7 @@ import {
   string,
 } from '../../../schema/dsl.ts'
 import { gatewayReferences } from '../../../schema/gateway-references.ts'
+import { responseCacheSchema } from '../cache/config.ts'
 import { customFields } from '../providers/custom.ts'
 import { providerKinds } from '../providers/providers.ts'
 import {
@@ -77,6 +78,7 @@ const modelFields = {
   ),
   params: optional(paramsSchema),
   ...modelSettingFields,
+  cache: optional(responseCacheSchema),
   passthrough: optional(
     enumeration(['detect', 'opaque'], {
       doc: 'Forwards requests to this model unchanged but for its name, in the API of the provider, also at paths of unknown calls. `detect` counts usage, `opaque` counts nothing. Guards and changes of requests do not apply.',

@@ -6,6 +6,7 @@ import { compileConnection } from '../../../upstream/connection.ts'
 import type { BackendAuthConfig } from '../../../upstream/credentials/config.ts'
 import { compileHeaderModifier } from '../../../upstream/header-modifier.ts'
 import { compileHealth } from '../../../upstream/health.ts'
+import { compileResponseCache, type ResponseCache } from '../cache/cache.ts'
 import type { LlmConfig, LlmParams, ModelConfig, ProviderConfig } from '../config/config.ts'
 import { type ModelSettings, routingRoots } from '../config/model-settings.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -52,6 +53,8 @@ export type Target = ProviderAuth & {
   readonly send: Send
   readonly meter: LlmMeter
   readonly eviction: Eviction
+  /** Stored responses; undefined without `cache`. */
+  readonly cache?: ResponseCache | undefined
   /** `guardrails` of the model as configured; policies find the compiled ones by identity. */
   readonly guardrails: object | undefined
   /** `authorization` of the model, likewise. */
@@ -100,6 +103,13 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     editReplyHeaders: responseHeaders && compileHeaderModifier(responseHeaders),
     passthrough: model.passthrough,
     ...(model.passthrough === undefined ? compileBody(settings) : unchangedBody),
+    cache:
+      model.cache &&
+      compileResponseCache(
+        model.cache,
+        { place: model.id ?? model.name, model: model.name, settings: [model, shared] },
+        context,
+      ),
     guardrails: model.guardrails,
     authorization: model.authorization,
     send: provider.local ?? context.send,

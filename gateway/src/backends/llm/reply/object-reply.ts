@@ -69,7 +69,7 @@ function succeed(attempt: Attempt, endpoint: Endpoint, message: JsonObject): voi
 }
 
 /** Reads a response for guards, which must not be readable in two ways. */
-async function readUnambiguous(bytes: Buffer, workQueue: WorkQueue): Promise<ReadJson> {
+export async function readUnambiguous(bytes: Buffer, workQueue: WorkQueue): Promise<ReadJson> {
   const read = await readJson(bytes, workQueue)
   if (read.kind !== 'object') return read
   return findAmbiguousLlmName(read.value) === undefined

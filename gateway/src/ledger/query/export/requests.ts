@@ -53,6 +53,7 @@ const columns: readonly Column[] = [
   ['servedModel', (entry) => entry.servedModel],
   ['streaming', (entry) => entry.streaming],
   ['attempts', (entry) => entry.attempts],
+  ['cache', (entry) => entry.cache],
   ['inputTokens', (entry) => entry.tokens?.input],
   ['cachedInputTokens', (entry) => entry.tokens?.cachedInput],
   ['cacheCreationInputTokens', (entry) => entry.tokens?.cacheCreationInput],

@@ -34,6 +34,7 @@ export const filterFields = {
   requestModel: text('request_model'),
   servedModel: text('served_model'),
   streaming: flag('streaming'),
+  cache: text('cache'),
   attempts: integer('attempts'),
   inputTokens: integer('input_tokens'),
   outputTokens: integer('output_tokens'),

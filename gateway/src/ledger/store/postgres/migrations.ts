@@ -200,5 +200,6 @@ export const postgresLedgerMigrations: Migrations = {
     add column durations_14 bigint not null default 0,
     add column durations_15 bigint not null default 0,
     add column durations_16 bigint not null default 0;`,
+    'alter table tollgate_requests add column cache text;',
   ],
 }

@@ -204,5 +204,6 @@ export const sqliteLedgerMigrations: Migrations = {
   alter table tollgate_usage_days add column durations_14 integer not null default 0;
   alter table tollgate_usage_days add column durations_15 integer not null default 0;
   alter table tollgate_usage_days add column durations_16 integer not null default 0;`,
+    'alter table tollgate_requests add column cache text;',
   ],
 }

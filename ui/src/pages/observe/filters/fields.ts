@@ -37,6 +37,7 @@ export const filterFields: readonly FilterField[] = [
   { name: 'requestModel', label: 'Requested model', kind: 'text', group: 'LLM' },
   { name: 'servedModel', label: 'Served model', kind: 'text', group: 'LLM' },
   { name: 'operation', label: 'Operation', kind: 'text', group: 'LLM' },
+  { name: 'cache', label: 'Response cache', kind: 'text', group: 'LLM', values: ['hit', 'miss'] },
   { name: 'upstreamRequestId', label: 'Request id of the provider', kind: 'text', group: 'LLM' },
   { name: 'mcpTarget', label: 'MCP server', kind: 'text', group: 'MCP' },
   { name: 'mcpItem', label: 'Tool, prompt or resource', kind: 'text', group: 'MCP' },

@@ -87,6 +87,7 @@ function sectionsOf(request: LogEntry): readonly (readonly [title: string, facts
         ['Duration', formatDuration(request.durationMs)],
         ['First byte', request.firstByteMs === null ? null : formatDuration(request.firstByteMs)],
         ['Attempts', request.attempts],
+        ['Response cache', request.cache],
         ['Complete', request.incomplete ? 'no' : 'yes'],
       ],
     ],
