@@ -29,6 +29,11 @@ function answerAsAzure({ path, headers, json }: SeenRequest, response: ServerRes
     sendJson(response, { status: 401, body: { error: { code: '401', message } } })
     return
   }
+  if ((json as { user?: string }).user === 'quoted') {
+    const message = `${authorization} ${apiKey} is not permitted`
+    sendJson(response, { status: 403, body: { error: { code: '403', message } } })
+    return
+  }
   const deployment = /^\/openai\/deployments\/([^/]+)\/chat\/completions\?api-version=2024-10-21$/.exec(
     path,
   )?.[1]
@@ -183,4 +188,15 @@ it('serves clients of other APIs with one token of Entra, which no output shows'
   await gateway.logged(3)
   const outputs = [gateway.stdout(), gateway.stderr(), await gateway.metrics()].join('\n')
   for (const secret of [...tokens, key, 'secret-canary-77']) expect(outputs).not.toContain(secret)
+})
+
+it('shows no credential in errors that quote it', async () => {
+  for (const [model, expected] of [
+    ['entra', 'Bearer [hidden] undefined is not permitted'],
+    ['gpt-4o', ' [hidden] is not permitted'],
+  ] as const) {
+    const response = await post('/v1/chat/completions', { model, messages: question, user: 'quoted' })
+    expect(response.status).toBe(403)
+    expect(await response.json()).toMatchObject({ error: { message: expected } })
+  }
 })

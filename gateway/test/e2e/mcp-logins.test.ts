@@ -34,6 +34,10 @@ function startProtectedServer(issuer: () => string): Promise<MockServer> {
       return
     }
     const id = member(json, 'id')
+    if (member(json, 'params', 'name') === 'quote') {
+      response.writeHead(403, { 'content-type': 'text/plain' }).end(`${token} has no permission`)
+      return
+    }
     if (method !== 'POST') response.writeHead(method === 'GET' ? 405 : 200).end()
     else if (id === undefined) response.writeHead(202).end()
     else sendJson(response, { status: 200, body: { jsonrpc: '2.0', id, result: resultOf(json) } })
@@ -144,6 +148,13 @@ describe('the login of a user at a target', () => {
     expect(await toolsOf(session)).toEqual(['tickets_read', ...files])
     expect((await callTool(session, 'tickets_read')).messages.at(-1)).toHaveProperty('result')
     expect(await linkOf(await openSession(gateway.mcpUrl, await as('bob')))).toContain('link=')
+  })
+
+  it('does not show the token in errors that quote it', async () => {
+    const session = await openSession(gateway.mcpUrl, await as('ada'))
+    const { messages } = await callTool(session, 'tickets_quote')
+    expect(JSON.stringify(messages)).toContain('[hidden] has no permission')
+    expect(JSON.stringify(messages) + gateway.stdout()).not.toContain(lastToken())
   })
 
   it('is renewed once for concurrent calls after the target refuses its token', async () => {

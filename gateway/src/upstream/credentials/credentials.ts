@@ -10,7 +10,13 @@ import { compileGoogleAuth } from './google/google.ts'
 import { compileJwtSign } from './jwt-sign.ts'
 import { machineIdentityOf } from './machine-identity/machine-identity.ts'
 import { type CredentialUse, compileIdentityCheck, type RefuseIdentity } from './machine-identity/permit.ts'
-import { type AuthorizedRequest, compilePlacement, type Place } from './placement.ts'
+import {
+  type AuthorizedRequest,
+  compilePlacement,
+  compileReadPlaced,
+  type Place,
+  type ReadPlaced,
+} from './placement.ts'
 import { compileCrossAppAccess, compileTokenExchange, type TokenIssuer } from './token-exchange.ts'
 
 /** Authentication of the gateway to a backend. */
@@ -24,6 +30,8 @@ export type Authorize = {
    * request is sent; a rejection or an exception denies it.
    */
   apply(request: AuthorizedRequest, caller: Caller): Promise<void> | undefined
+  /** The credential of an authorized request, which relayed errors must not show. Undefined for passthrough. */
+  placed?: ReadPlaced
   /** Removes the tokens of the client that are exchanged, for copies of requests to other servers. */
   strip?(request: AuthorizedRequest, caller: Caller): void
 }
@@ -41,12 +49,17 @@ export function compileAuthorize(
   if (config === undefined) return undefined
   const { source = config, destination } = use
   const identity = machineIdentityOf(config)
-  if (identity === undefined) return compileCredential(config, source, context)
+  const placed = compileReadPlaced(placeOf(config))
+  if (identity === undefined) {
+    const authorize = compileCredential(config, source, context)
+    return authorize.isPassthrough === true ? authorize : { ...authorize, placed }
+  }
   const refuses = compileIdentityCheck(identity, { ...use, source, destination }, context.egress)
   if (context.egress.of(source).identityHosts === undefined) return refused(refuses)
   const authorize = compileCredential(config, source, context)
   return {
     ...authorize,
+    placed,
     apply(request, caller) {
       const reason = refuses(request)
       if (reason !== undefined) throw unavailable(reason)

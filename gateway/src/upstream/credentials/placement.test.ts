@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CredentialPlaceConfig } from './place-config.ts'
-import { compilePlacement } from './placement.ts'
+import { compilePlacement, compileReadPlaced } from './placement.ts'
 
 function placed(place: CredentialPlaceConfig | undefined, path: string, cookie?: string) {
   const request = { headers: cookie === undefined ? {} : { cookie }, path }
@@ -27,6 +27,20 @@ describe('the placement of a credential', () => {
     const place = { cookie: { name: 'key' } }
     expect(placed(place, '/').headers).toEqual({ cookie: 'key=a%20b&c' })
     expect(placed(place, '/', 'a=1; key=2; b=3').headers).toEqual({ cookie: 'a=1; b=3; key=a%20b&c' })
+  })
+
+  it.each([
+    undefined,
+    { header: { name: 'X-Key' } },
+    { header: { name: 'x-key', prefix: 'Key ' } },
+    { queryParameter: { name: 'key' } },
+    { cookie: { name: 'key' } },
+  ])('is read from %j', (place) => {
+    const request = { headers: { cookie: 'a=1' }, path: '/x?a=2' }
+    const read = compileReadPlaced(place)
+    expect(read(request)).toBeUndefined()
+    compilePlacement(place)(request, 'token/1=')
+    expect(read(request)).toBe('token/1=')
   })
 
   it('adds exactly one parameter or cookie for any credential', () => {

@@ -32,6 +32,35 @@ export function compilePlacement(config: CredentialPlaceConfig | undefined): Pla
   }
 }
 
+/** The credential at a location of a request; undefined if there is none. */
+export type ReadPlaced = (request: Pick<AuthorizedRequest, 'headers' | 'path'>) => string | undefined
+
+/** Compiles the reader of a credential that `compilePlacement` has set. */
+export function compileReadPlaced(config: CredentialPlaceConfig | undefined): ReadPlaced {
+  if (config?.queryParameter !== undefined) {
+    const { name } = config.queryParameter
+    return ({ path }) => {
+      const mark = path.indexOf('?')
+      const found = mark < 0 ? [] : queryParts(path.slice(mark))
+      const part = found.find((each) => decoded(each.name) === name)
+      return part && decoded(part.text.slice(part.text.indexOf('=') + 1))
+    }
+  }
+  if (config?.cookie !== undefined) {
+    const { name } = config.cookie
+    return ({ headers }) => {
+      const pair = cookiePairs(firstHeader(headers, 'cookie')).find((each) => cookieName(each) === name)
+      return pair?.slice(pair.indexOf('=') + 1)
+    }
+  }
+  const { name, prefix = '' } = config?.header ?? bearer
+  const header = name.toLowerCase()
+  return ({ headers }) => {
+    const value = firstHeader(headers, header)
+    return value?.startsWith(prefix) === true ? value.slice(prefix.length) : undefined
+  }
+}
+
 function inQuery(parameter: string): Place {
   const name = encodeURIComponent(parameter)
   return (request, credential) => {

@@ -135,10 +135,11 @@ function sendAttempt(attempt: Attempt, request: OutgoingRequest): Promise<Reply>
   return send(attempt, request)
 }
 
-function send(
-  { exchange: { trace }, candidate: { target } }: Attempt,
-  request: OutgoingRequest,
-): Promise<Reply> {
+function send(attempt: Attempt, request: OutgoingRequest): Promise<Reply> {
+  const { exchange, candidate } = attempt
+  const { trace } = exchange
+  const { target } = candidate
+  attempt.credential = target.authorize?.placed?.(request) ?? target.configuredKey
   if (trace === undefined) return target.send(request)
   return sendTraced(trace, request, target.send, [
     ['tollgate.llm.provider', target.provider.name],

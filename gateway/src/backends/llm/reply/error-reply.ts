@@ -4,6 +4,7 @@ import { isLarge } from '../../../lib/json/read.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { errorBody } from '../../../pipeline/errors.ts'
+import { hideCredential } from '../../../upstream/hidden-credential/hidden-credential.ts'
 import type { Attempt } from '../request/call.ts'
 import { endpointOf, recordObject } from './record.ts'
 import { cancelReply, filterDecodedHeaders, readDecoded } from './reply-body.ts'
@@ -13,7 +14,7 @@ import { cancelReply, filterDecodedHeaders, readDecoded } from './reply-body.ts'
  * of the other API is translated, and other bodies are replaced. Throws `upstream_invalid` for redirects.
  */
 export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes: number): Promise<Reply> {
-  const { exchange, call, candidate, translation } = attempt
+  const { exchange, call, translation } = attempt
   const { status } = reply
   if (status < 400) {
     cancelReply(reply)
@@ -22,7 +23,7 @@ export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes
       `upstream answered with status ${status}; redirects are not followed`,
     )
   }
-  const bytes = redactCredential(await readDecoded(reply, maxReplyBytes), candidate.target.configuredKey)
+  const bytes = hideCredential(await readDecoded(reply, maxReplyBytes), attempt.credential)
   const headers = filterDecodedHeaders(reply.headers)
   exchange.log.errorCode ??= 'upstream_error'
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
@@ -67,10 +68,4 @@ function recordError(attempt: Attempt, bytes: Buffer): boolean {
   const endpoint = endpointOf(attempt)
   if (object !== undefined && endpoint !== 'passthrough') recordObject(attempt, endpoint, object)
   return object !== undefined
-}
-
-/** Some servers quote the rejected key, which is the gateway's and not the client's. */
-function redactCredential(bytes: Buffer, credential: string | undefined): Buffer {
-  if (credential === undefined || !bytes.includes(credential)) return bytes
-  return Buffer.from(bytes.toString().replaceAll(credential, '[hidden]'))
 }

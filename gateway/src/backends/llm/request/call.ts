@@ -56,6 +56,8 @@ export type Attempt = {
   responseModel: string | undefined
   /** Response of a failed attempt whose body is read for usage, in parallel with the next attempt. */
   unread: Reply | undefined
+  /** Credential of the gateway in the request, which relayed errors must not show. */
+  credential: string | undefined
   /** `Clock.monotonic()` at the first byte of streamed content. */
   firstByteAt: number | undefined
 }
@@ -104,6 +106,7 @@ export function createAttempt(
     usageFinal: false,
     responseModel: undefined,
     unread: undefined,
+    credential: undefined,
     firstByteAt: undefined,
   }
 }

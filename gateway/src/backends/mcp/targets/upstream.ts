@@ -9,6 +9,7 @@ import { type BackendPolicies, backendPolicyFields, healthSchemaOf } from '../..
 import { compileConnection } from '../../../upstream/connection.ts'
 import { noCaller } from '../../../upstream/credentials/caller.ts'
 import { compileAuthorize } from '../../../upstream/credentials/credentials.ts'
+import { compileReadPlaced, type ReadPlaced } from '../../../upstream/credentials/placement.ts'
 import type { Destination } from '../../../upstream/destination.ts'
 import { compileHeaderModifier } from '../../../upstream/header-modifier.ts'
 import { compileHealth } from '../../../upstream/health.ts'
@@ -59,7 +60,10 @@ export type FindDestination = (reference: string, defaults?: BackendPolicies) =>
 export type Upstream = Pick<
   Destination,
   'connection' | 'requestTimeoutMs' | 'authorize' | 'editRequestHeaders' | 'health'
->
+> & {
+  /** Reads the token of a user, who has signed in at the target. */
+  readonly ofUser?: ReadPlaced | undefined
+}
 
 /**
  * Compiles the request settings of a target with policies. `place` is the key of its health across reloads.
@@ -78,16 +82,19 @@ export function compileUpstream(
     editRequestHeaders:
       policies.requestHeaderModifier && compileHeaderModifier(policies.requestHeaderModifier),
     health: policies.health && compileHealth(policies.health, place, context),
+    ofUser: policies.oauth && compileReadPlaced(undefined),
   }
 }
 
 /** Decorates `send` with the settings of one target, also for requests without a client. */
 export function withUpstream(
   plainSend: Send,
-  { connection, requestTimeoutMs, authorize, editRequestHeaders, health }: Upstream,
+  { connection, requestTimeoutMs, authorize, editRequestHeaders, health, ofUser }: Upstream,
 ): Send {
+  const placed = authorize?.placed ?? ofUser
   const send = health === undefined ? plainSend : withOutcomes(plainSend, health)
   const own = authorize?.source === 'gateway' ? authorize : undefined
+  const sendHidden: Send = placed === undefined ? send : withHidden(send, placed)
   const hidesChallenge = authorize !== undefined && authorize.isPassthrough !== true
   const decorated: Send = (request) => {
     const headers = { ...request.headers }
@@ -97,9 +104,17 @@ export function withUpstream(
       outgoing.firstByteTimeoutMs = Math.min(requestTimeoutMs, request.firstByteTimeoutMs ?? requestTimeoutMs)
     }
     const authorizing = own?.apply(outgoing, noCaller)
-    return authorizing ? authorizing.then(() => send(outgoing)) : send(outgoing)
+    return authorizing ? authorizing.then(() => sendHidden(outgoing)) : sendHidden(outgoing)
   }
   return hidesChallenge ? async (request) => withoutChallenge(await decorated(request)) : decorated
+}
+
+/** Adds the credential of a request to its error, whose readers hide it. */
+function withHidden(send: Send, placed: ReadPlaced): Send {
+  return async (request) => {
+    const reply = await send(request)
+    return reply.status < 300 ? reply : { ...reply, credential: placed(request) }
+  }
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   url,
 } from '../../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../../schema/report.ts'
+import { hideCredential } from '../../../../upstream/hidden-credential/hidden-credential.ts'
 import {
   errorText,
   internalError,
@@ -256,7 +257,8 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
       firstByteTimeoutMs: answerTimeoutMs,
       idleTimeoutMs,
     })
-    const body = await readAll(reply.body, maxAnswerBytes, 'upstream_too_large')
+    const read = await readAll(reply.body, maxAnswerBytes, 'upstream_too_large')
+    const body = hideCredential(read, reply.credential)
     if (firstHeader(reply.headers, 'content-encoding') !== undefined) {
       throw new GatewayError(
         'upstream_invalid',
