@@ -63,6 +63,65 @@ function contentSafetyOf({ path, json, text }: SeenRequest): object {
   }
 }
 
+/** Model Armor; 401 without its token. */
+export function mockModelArmor(token: string, lifetime: Lifetime = 'test'): Promise<MockServer> {
+  return startMockServer(({ path, headers, text }, response) => {
+    if (headers.authorization !== `Bearer ${token}`) {
+      const error = {
+        code: 401,
+        message: 'Request had invalid authentication credentials.',
+        status: 'UNAUTHENTICATED',
+      }
+      sendJson(response, { status: 401, body: { error } })
+      return
+    }
+    if (
+      !/^\/v1\/projects\/p\/locations\/us-central1\/templates\/t:sanitize(?:UserPrompt|ModelResponse)$/.test(
+        path,
+      )
+    )
+      throw new Error(`no such path: ${path}`)
+    const matchState = text.includes('bad') ? 'MATCH_FOUND' : 'NO_MATCH_FOUND'
+    const filterResults = { rai: { raiFilterResult: { executionState: 'EXECUTION_SUCCESS', matchState } } }
+    const result = { filterMatchState: matchState, invocationResult: 'SUCCESS', filterResults }
+    sendJson(response, { status: 200, body: { sanitizationResult: result } })
+  }, lifetime)
+}
+
+/** Guardrails of Bedrock: names are anonymized; 403 without a signature of the key. */
+export function mockBedrockGuardrails(keyId: string, lifetime: Lifetime = 'test'): Promise<MockServer> {
+  return startMockServer(({ path, headers, json }, response) => {
+    const signature = new RegExp(
+      `^AWS4-HMAC-SHA256 Credential=${keyId}/\\d{8}/eu-central-1/bedrock/aws4_request, ?SignedHeaders=[\\w;-]+, ?Signature=[0-9a-f]{64}$`,
+    )
+    if (!signature.test(String(headers.authorization))) {
+      sendJson(response, { status: 403, body: { message: `not a signature: ${headers.authorization}` } })
+      return
+    }
+    if (path !== '/guardrail/gr1/version/1/apply') throw new Error(`no such path: ${path}`)
+    const content = member(json, 'content')
+    const texts = (Array.isArray(content) ? content : []).map((block) =>
+      String(member(block, 'text', 'text')),
+    )
+    sendJson(response, { status: 200, body: guardrailOf(texts) })
+  }, lifetime)
+}
+
+function guardrailOf(texts: readonly string[]): object {
+  const action = 'GUARDRAIL_INTERVENED'
+  if (texts.some((text) => text.includes('bad'))) {
+    const topicPolicy = { topics: [{ name: 'topic', type: 'DENY', action: 'BLOCKED' }] }
+    return { action, outputs: [{ text: 'Blocked.' }], assessments: [{ topicPolicy }] }
+  }
+  if (!texts.some((text) => text.includes('Ann'))) return { action: 'NONE', outputs: [], assessments: [] }
+  const piiEntities = [{ type: 'NAME', match: 'Ann', action: 'ANONYMIZED' }]
+  return {
+    action,
+    outputs: texts.map((text) => ({ text: text.replaceAll('Ann', '{NAME}') })),
+    assessments: [{ sensitiveInformationPolicy: { piiEntities } }],
+  }
+}
+
 /** Presidio: analyzer and anonymizer in one server. Mail addresses are found, with offsets in code points. */
 export function mockPresidio(lifetime: Lifetime = 'test'): Promise<MockServer> {
   return startMockServer(({ path, json }, response) => {

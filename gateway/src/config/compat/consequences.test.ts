@@ -11,7 +11,6 @@ function issuesOf(config: object): string[] {
 const planned = 'is not supported yet in this version'
 
 it.each([
-  [{ routes: [{ policies: { backendAuth: { aws: {} } } }] }, [`aws ${planned}`]],
   [{ routes: [{ backends: [{ aws: {} }, { weight: 1 }] }] }, [`aws ${planned}`, 'exactly one of']],
   [
     { routes: [{ backends: [{ service: { name: 'a', port: 1 } }] }], services: [] },

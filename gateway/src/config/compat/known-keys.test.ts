@@ -24,10 +24,6 @@ it.each([
     "agentgateway's copilot is not supported yet in this version",
   ],
   [
-    ['routes', 0, 'policies', 'ai', 'promptGuard', 'request', 0, 'googleModelArmor'],
-    "agentgateway's googleModelArmor is not supported yet in this version",
-  ],
-  [
     ['routes', 3, 'backends', 0, 'service'],
     "agentgateway's service is not supported: use host, or a backend with endpoints",
   ],

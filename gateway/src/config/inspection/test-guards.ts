@@ -6,7 +6,8 @@ import type { GuardrailsConfig } from '../../policies/guardrails/config.ts'
 import { findHunks } from '../../policies/guardrails/content/text-change.ts'
 import type { Guard, Phase } from '../../policies/guardrails/guard.ts'
 import type { WebhookLimits } from '../../policies/guardrails/kinds/webhook/limits.ts'
-import { type Content, runGuards } from '../../policies/guardrails/run.ts'
+import { runGuards } from '../../policies/guardrails/run.ts'
+import type { Content } from '../../policies/guardrails/view.ts'
 import type { GuardOutcome } from '../../telemetry/metrics/rules-and-guards.ts'
 import type { Config } from '../schema.ts'
 import { trafficSections } from '../traffic/sections.ts'
@@ -68,12 +69,11 @@ export async function testGuards(
   const silent = silentContext(context, (outcome, durationMs) => records.push({ outcome, durationMs }))
   const { backends } = trafficSections(config)
   const sets = guards === undefined ? configuredGuards(config) : [{ scope: 'test', config: guards }]
-  const compiled = sets.flatMap(
-    ({ scope, config: set }) =>
-      compileGuards(set, { scope, backends, limits: { ...limits, maxConnections: maxCalls } }, silent)[
-        direction
-      ],
-  )
+  const places = { backends, limits: { ...limits, maxConnections: maxCalls } }
+  const compiled = sets
+    .flatMap(({ scope, config: set }) => compileGuards(set, { scope, ...places }, silent)[direction])
+    // The texts of a test are those of the scopes.
+    .map((guard): Guard => ({ ...guard, scopes: undefined }))
   const exchange = createDetachedExchange({}, context.clock)
   const state = { texts: texts.map((text): Content => ({ ...text, fixed: false })) }
   const tested: TestedGuard[] = []

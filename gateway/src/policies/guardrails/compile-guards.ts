@@ -57,6 +57,7 @@ function compileGuard(
     ...kind,
     name,
     allowsUnknown,
+    scopes: entry.scope && new Set(entry.scope),
     meter: context.metrics.guard(name),
     check: edit === undefined ? kind.check : withEditedRejection(kind.check, edit),
   }

@@ -16,6 +16,7 @@ import {
   compileHeaderModifier,
   headerModifierSchema,
 } from '../../upstream/header-modifier.ts'
+import { type ContentScope, contentScopes } from './content/scopes/content-scope.ts'
 import type { Phase, Rejection } from './guard.ts'
 import { checkKind, kindSchemas } from './kinds/kinds.ts'
 
@@ -38,6 +39,17 @@ const rejection = object(
   { doc: 'Response to rejected content.' },
 )
 
+export const scopeDoc =
+  'Content that the guard receives: `systemPrompt`, `messages` (texts of users and models), `toolOutput` (results of tools), `toolInput` (arguments of tool calls), `toolDefinitions` (requests only) and `reasoning`.'
+
+export const scopeDefault = 'all except `toolInput`, `toolDefinitions` and, in responses, `reasoning`'
+
+const scope = list(
+  enumeration(contentScopes, { doc: 'Kind of content.' }),
+  { doc: scopeDoc, default: scopeDefault, example: ['messages', 'toolInput'] },
+  { min: 1, max: contentScopes.length },
+)
+
 /** Fields of guards of every kind. */
 export const guardFields = {
   name: optional(name({ doc: 'Name in metrics and logs.', default: 'scope, kind and number' })),
@@ -45,7 +57,11 @@ export const guardFields = {
 }
 
 /** A guard of any kind. */
-export const guardSchema = exactlyOne(kindSchemas, guardFields, { doc: 'Guard.' })
+export const guardSchema = exactlyOne(
+  kindSchemas,
+  { ...guardFields, scope: optional(scope) },
+  { doc: 'Guard.' },
+)
 
 export type GuardConfig = Infer<typeof guardSchema>
 
@@ -108,9 +124,18 @@ function checkGuard(
   report: ReportIssue,
 ): void {
   checkKind(entry, place, report)
+  if (place.phase === 'response') checkResponseScope(entry.scope ?? [], report)
   const { rejection: answer } = entry
   if (answer?.headers) {
     checkHeaderModifier(answer.headers, (path, message) => report(['rejection', 'headers', ...path], message))
+  }
+}
+
+/** Reports scopes that responses do not have. */
+function checkResponseScope(scope: readonly ContentScope[], report: ReportIssue): void {
+  for (const [index, name] of scope.entries()) {
+    if (name === 'systemPrompt' || name === 'toolDefinitions')
+      report(['scope', index], `${name} is only valid in request guards`)
   }
 }
 

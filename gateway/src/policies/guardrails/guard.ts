@@ -1,6 +1,7 @@
 import type { Headers } from '../../net/http/headers.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { GuardMeter } from '../../telemetry/metrics/rules-and-guards.ts'
+import type { ContentScope } from './content/scopes/content-scope.ts'
 
 /** Direction of checked content: to the model or from it. */
 export type Phase = 'request' | 'response'
@@ -44,6 +45,8 @@ export type Guard = CompiledKind & {
   readonly name: string
   /** Content of unknown type does not fail the check. */
   readonly allowsUnknown: boolean
+  /** Undefined for the texts that guards receive by default. */
+  readonly scopes: ReadonlySet<ContentScope> | undefined
   readonly meter: GuardMeter
 }
 

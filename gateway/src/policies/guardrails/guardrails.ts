@@ -12,13 +12,16 @@ import { type GuardrailsConfig, type StreamingMode, streamingModes } from './con
 import { contentReaders } from './content/content.ts'
 import { type GuardedText, joinedText } from './content/content-reader.ts'
 import { createReading, type Reading } from './content/reading.ts'
+import type { ContentScope } from './content/scopes/content-scope.ts'
+import { readTexts } from './content/scopes/split.ts'
 import type { Guard, Rejection } from './guard.ts'
-import { type Content, type Outcome, recordSkipped, runGuards } from './run.ts'
+import { type Outcome, recordSkipped, runGuards } from './run.ts'
 import { auditStream } from './stream/audit-only.ts'
 import { bufferStream } from './stream/buffered.ts'
 import { createDelivery } from './stream/delivery.ts'
 import type { GuardedStream } from './stream/guarded-stream.ts'
 import { windowStream } from './stream/windowed.ts'
+import type { Content } from './view.ts'
 import { writeBack } from './write-back.ts'
 
 /** `guardrails` of one scope and its name in metrics and logs. */
@@ -87,7 +90,7 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
       message.readsAnswer = hasResponseGuards
       const { request } = guardsOf(message)
       if (request.length === 0) return undefined
-      const reading = createReading('request')
+      const reading = createReading('request', scopesOf(request))
       return checkRequest(message, exchange, { reading, check: check(request, reading, exchange), threads })
     },
     onReply(exchange, reply) {
@@ -96,7 +99,7 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
       if (message === undefined || answer === undefined) return reply
       const { response, streaming } = guardsOf(message)
       if (response.length === 0) return reply
-      const reading = createReading('response')
+      const reading = createReading('response', scopesOf(response))
       const checkAnswer = check(response, reading, exchange, reply.headers)
       if (answer.kind === 'whole')
         return checkWhole(reply, exchange, { reading, check: checkAnswer, threads })
@@ -116,6 +119,12 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
       return delayReply(reply, exchange, { stream, streaming })
     },
   }
+}
+
+/** All scopes that guards name; undefined without any. */
+function scopesOf(guards: readonly Guard[]): ReadonlySet<ContentScope> | undefined {
+  const named = guards.flatMap(({ scopes }) => scopes ?? [])
+  return named.length === 0 ? undefined : new Set(named.flatMap((scopes) => [...scopes]))
 }
 
 /**
@@ -151,11 +160,12 @@ async function checkRequest(
   const request = message.request()
   if (request === undefined) throw new Error('the request was not read')
   const reader = contentReaders[api]
-  const texts = readTexts(() => reader.request(request.value, reading))
+  const texts = readableTexts(() => readTexts(reader, request.value, reading))
   const outcome = await check(texts?.map(contentOf))
   if (outcome.kind === 'rejected') return refusal(exchange, outcome)
   if (outcome.kind === 'changed' && texts !== undefined) {
-    const changed = { api, phase: 'request', json: request, texts, contents: outcome.contents } as const
+    const { contents } = outcome
+    const changed = { api, phase: 'request', json: request, texts, contents, scopes: reading.scopes } as const
     const bytes = writeBack(changed, threads)
     await message.replaceRequest(bytes instanceof Promise ? await bytes : bytes)
   }
@@ -171,12 +181,13 @@ async function checkWhole(
   const answer = message?.answer
   if (message === undefined || answer?.kind !== 'whole') throw new Error('the answer was not read')
   const reader = contentReaders[message.api]
-  const texts = readTexts(() => reader.reply(answer.json.value, reading))
+  const texts = readableTexts(() => readTexts(reader, answer.json.value, reading))
   const outcome = await check(texts?.map(contentOf))
   if (outcome.kind === 'rejected') return refusal(exchange, outcome)
   if (outcome.kind === 'changed' && texts !== undefined) {
     const { json } = answer
-    const changed = { api: message.api, phase: 'response', json, texts, contents: outcome.contents } as const
+    const place = { api: message.api, phase: 'response', scopes: reading.scopes } as const
+    const changed = { ...place, json, texts, contents: outcome.contents }
     const body = await writeBack(changed, threads)
     return { ...reply, body: answer.isPlain ? plainText(body) : body }
   }
@@ -190,11 +201,13 @@ function plainText(body: Buffer): Buffer {
 }
 
 function contentOf(text: GuardedText): Content {
-  return { role: text.role, content: joinedText(text), fixed: text.parts.length === 0 }
+  const { role, parts, scope, group } = text
+  const content = { role, content: joinedText(text), fixed: parts.length === 0 }
+  return scope === undefined ? content : { ...content, scope, group, isJson: parts[0]?.isJson }
 }
 
 /** Returns undefined for unreadable content. */
-function readTexts(read: () => GuardedText[]): GuardedText[] | undefined {
+function readableTexts(read: () => GuardedText[]): GuardedText[] | undefined {
   try {
     return read()
   } catch {

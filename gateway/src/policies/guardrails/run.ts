@@ -5,17 +5,8 @@ import type { Headers } from '../../net/http/headers.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type GuardDecision, recordGuard } from '../../pipeline/recording/recording.ts'
 import type { GuardOutcome } from '../../telemetry/metrics/rules-and-guards.ts'
-import {
-  CheckFailure,
-  type Guard,
-  type GuardText,
-  type Phase,
-  type Rejection,
-  type Verdict,
-} from './guard.ts'
-
-/** Text passed to guards. A `fixed` text has no location in the body and cannot be modified. */
-export type Content = GuardText & { readonly fixed: boolean }
+import { CheckFailure, type Guard, type Phase, type Rejection, type Verdict } from './guard.ts'
+import { type Content, viewOf } from './view.ts'
 
 /** Content to check and its context. */
 export type CheckedContent = {
@@ -66,9 +57,14 @@ export async function runGuards(guards: readonly Guard[], checked: CheckedConten
     try {
       if (texts === undefined) throw new CheckFailure('unreadable content')
       if (unknownType !== undefined && !guard.allowsUnknown) throw unknownContent(unknownType)
-      const answer = guard.check({ texts, exchange, replyHeaders })
+      const view = viewOf(texts, guard, phase)
+      const isEmpty = view.shown.length === 0 && (guard.scopes !== undefined || texts.length > 0)
+      const answer = isEmpty ? allow : guard.check({ texts: view.shown, exchange, replyHeaders })
       verdict = answer instanceof Promise ? await answer : answer
-      if (verdict.kind === 'modify') checkChange(texts, verdict.contents)
+      if (verdict.kind === 'modify') {
+        checkChange(view.shown, verdict.contents)
+        if (!guard.audit) texts = view.apply(verdict.contents)
+      }
     } catch (error) {
       if (exchange.cancellation.cancelled) {
         record('cancelled', undefined)
@@ -89,14 +85,14 @@ export async function runGuards(guards: readonly Guard[], checked: CheckedConten
       return { kind: 'rejected', rejection: verdict.rejection, guard: guard.name }
     } else {
       record('mask', verdict.reason)
-      const { contents } = verdict
-      texts = texts.map((text, index) => ({ ...text, content: contents[index] ?? text.content }))
       changed = true
     }
   }
   if (!changed || texts === undefined) return { kind: 'pass' }
   return { kind: 'changed', contents: texts.map(({ content }) => content) }
 }
+
+const allow: Verdict = { kind: 'allow' }
 
 /** Maximum run time of synchronous guards before a yield to traffic. */
 const maxTurnMs = 10
@@ -113,8 +109,21 @@ function checkChange(texts: readonly Content[], contents: readonly string[]): vo
   if (contents.length !== texts.length) {
     throw new CheckFailure(`${contents.length} texts returned for ${texts.length}`)
   }
-  for (const [index, { content, fixed }] of texts.entries()) {
-    if (fixed && contents[index] !== content) throw new CheckFailure('text returned for a fixed text')
+  for (const [index, { content, fixed, isJson }] of texts.entries()) {
+    const after = contents[index]
+    if (after === content) continue
+    if (fixed) throw new CheckFailure('text returned for a fixed text')
+    if (isJson === true && !isSameKind(content, after)) throw new CheckFailure('arguments that are not JSON')
+  }
+}
+
+/** Whether a text is a JSON object, or a list, as the one before. */
+function isSameKind(before: string, after: string | undefined): boolean {
+  try {
+    const value: unknown = JSON.parse(after ?? '')
+    return typeof value === 'object' && value !== null && Array.isArray(value) === before.startsWith('[')
+  } catch {
+    return false
   }
 }
 

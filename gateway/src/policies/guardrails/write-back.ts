@@ -5,14 +5,23 @@ import type { LlmApi } from '../../pipeline/llm-message.ts'
 import { contentReaders } from './content/content.ts'
 import { type GuardedText, splicesFor } from './content/content-reader.ts'
 import { createReading } from './content/reading.ts'
+import type { ContentScope } from './content/scopes/content-scope.ts'
+import { readTexts } from './content/scopes/split.ts'
 import type { Phase } from './guard.ts'
 
 /** Name of the task in the pool of threads. */
 export const writeBackTask = 'guard write-back'
 
 type Place = { api: LlmApi; phase: Phase }
-type Changed = Place & { json: JsonText; texts: readonly GuardedText[]; contents: readonly string[] }
-type Request = Place & { bytes: Uint8Array; contents: readonly string[] }
+/** Scopes of the reading, which determine the texts. */
+type Scopes = ReadonlySet<ContentScope> | undefined
+type Changed = Place & {
+  json: JsonText
+  texts: readonly GuardedText[]
+  contents: readonly string[]
+  scopes: Scopes
+}
+type Request = Place & { bytes: Uint8Array; contents: readonly string[]; scopes: Scopes }
 
 const deadlineMs = 10_000
 /** Modified texts are compared without limits other than the body size. */
@@ -20,13 +29,13 @@ const noLimits = { maxDepth: 1000, maxMembers: Number.MAX_SAFE_INTEGER, maxEleme
 
 /** Returns the body with modified texts. A large body is written on a worker thread. */
 export function writeBack(
-  { api, phase, json, texts, contents }: Changed,
+  { api, phase, json, texts, contents, scopes }: Changed,
   threads: ThreadPool,
 ): Buffer | Promise<Buffer> {
   const { large } = json
   if (large === undefined) return Buffer.from(spliced({ api, phase }, json.text, texts, contents))
   const { bytes } = large
-  const request: Request = { api, phase, bytes, contents }
+  const request: Request = { api, phase, bytes, contents, scopes }
   return threads.run(writeBackTask, request, { deadlineMs, bytes: 2 * bytes.byteLength }).then((written) => {
     if (written instanceof Uint8Array)
       return Buffer.from(written.buffer, written.byteOffset, written.byteLength)
@@ -35,13 +44,11 @@ export function writeBack(
 }
 
 /** Worker task: parses the body again, because only the body and the new contents are transferred. */
-export function runWriteBack({ api, phase, bytes, contents }: Request): Uint8Array {
+export function runWriteBack({ api, phase, bytes, contents, scopes }: Request): Uint8Array {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
   const json = readJsonObject(text, noLimits)
   if (json.kind !== 'object') throw new Error('the body cannot be read again')
-  const reader = contentReaders[api]
-  const reading = createReading(phase)
-  const texts = phase === 'request' ? reader.request(json.value, reading) : reader.reply(json.value, reading)
+  const texts = readTexts(contentReaders[api], json.value, createReading(phase, scopes))
   return Buffer.from(spliced({ api, phase }, text, texts, contents))
 }
 

@@ -1,4 +1,5 @@
-import { guardFields } from '../../../policies/guardrails/config.ts'
+import { guardFields, scopeDefault, scopeDoc } from '../../../policies/guardrails/config.ts'
+import { contentScopes } from '../../../policies/guardrails/content/scopes/content-scope.ts'
 import { builtinNames, patternSchema } from '../../../policies/guardrails/kinds/regex/regex.ts'
 import { webhookHeaderFields } from '../../../policies/guardrails/kinds/webhook/config.ts'
 import { exactlyOne, type Infer, list, object, optional } from '../../../schema/dsl.ts'
@@ -59,10 +60,29 @@ const regex = object(
   { doc: 'Pattern search in the proxy.', example: { rules: [{ builtin: 'Email' }] } },
 )
 
-const guard = exactlyOne({ webhook, regex }, guardFields, { doc: 'Guard.' })
+const scope = list(
+  clusterEnumeration(contentScopes, { doc: 'Kind of content.' }),
+  { doc: clusterNames(scopeDoc), default: clusterNames(scopeDefault) },
+  { min: 1, max: contentScopes.length },
+)
 
-/** Schema of a list of guards. */
-export const guards = (doc: string) => optional(list(guard, { doc }, { min: 1, max: maxGuards }))
+/** A text of the documentation with the names of scopes as in the cluster. */
+function clusterNames(text: string): string {
+  return contentScopes.reduce(
+    (written, name) =>
+      written.replaceAll(`\`${name}\``, `\`${name.charAt(0).toUpperCase()}${name.slice(1)}\``),
+    text,
+  )
+}
+
+const guard = exactlyOne({ webhook, regex }, { ...guardFields, scope: optional(scope) }, { doc: 'Guard.' })
+const guardOfTools = exactlyOne({ webhook, regex }, guardFields, { doc: 'Guard.' })
+
+const guards = (doc: string) => optional(list(guard, { doc }, { min: 1, max: maxGuards }))
+
+/** Schema of a list of guards of MCP messages, which have no scopes. */
+export const guardsOfTools = (doc: string) =>
+  optional(list(guardOfTools, { doc }, { min: 1, max: maxGuards }))
 
 /** `backend.ai.promptGuard`. */
 export const promptGuardSchema = object(

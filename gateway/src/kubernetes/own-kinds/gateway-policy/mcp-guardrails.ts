@@ -2,7 +2,7 @@ import { headerList, methodsDoc, processorMetadataSchema } from '../../../polici
 import { duration, type Infer, list, map, object, optional } from '../../../schema/dsl.ts'
 import { clusterEnumeration } from '../enumerations.ts'
 import { backendReferenceSchema } from '../references.ts'
-import { guards } from './guards.ts'
+import { guardsOfTools } from './guards.ts'
 
 const maxProcessors = 16
 
@@ -46,8 +46,10 @@ export const mcpGuardrailsSchema = object(
         { min: 1, max: maxProcessors },
       ),
     ),
-    request: guards('Guards of the texts in arguments of tools and prompts, in order, after `processors`.'),
-    response: guards(
+    request: guardsOfTools(
+      'Guards of the texts in arguments of tools and prompts, in order, after `processors`.',
+    ),
+    response: guardsOfTools(
       'Guards of the texts in results of tools, prompts and resources, in order, after `processors`.',
     ),
   },

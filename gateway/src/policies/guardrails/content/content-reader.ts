@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json
 import type { JsonPath, JsonSplice } from '../../../lib/json/splice.ts'
 import { CheckFailure } from '../guard.ts'
 import type { Reading } from './reading.ts'
+import type { ContentScope } from './scopes/content-scope.ts'
 import { writeBack } from './text-change.ts'
 
 /** Text of a body, passed to guards as one, with the location of its parts. */
@@ -10,7 +11,14 @@ export type GuardedText = {
   /** Joins the parts for guards. */
   readonly separator: string
   readonly parts: readonly TextPart[]
+  /** By default that of the role. */
+  readonly scope?: ContentScope
+  /** Common object of texts that are one for guards without scopes. */
+  readonly group?: TextGroup
 }
+
+/** Role and separator of the joined texts of a group. */
+export type TextGroup = { readonly role: string; readonly separator: string }
 
 export type TextPart = {
   readonly text: string
@@ -19,6 +27,10 @@ export type TextPart = {
   readonly logprobs?: JsonPath | undefined
   /** Whether the object of the text has no other text. */
   readonly isWhole?: boolean
+  /** By default that of the text. */
+  readonly scope?: ContentScope
+  /** The text is the JSON at the path, not a string. */
+  readonly isJson?: boolean
 }
 
 /** Text of one event of a stream. */
@@ -33,6 +45,17 @@ export type StreamPiece = {
   readonly repeats: boolean
   /** As of `TextPart`. */
   readonly logprobs?: JsonPath | undefined
+  /** Equal for all pieces of an element, by default `messages`. */
+  readonly scope?: ContentScope | undefined
+  readonly isJson?: boolean | undefined
+}
+
+/**
+ * Number of the element with the optional texts of an element: fractions follow their element in order. `index`
+ * is the number of a tool call.
+ */
+export function optionalElement(element: number, scope: ContentScope, index = 0): number {
+  return element + (scope === 'reasoning' ? 0.25 : 0.5 + Math.min(index, 4095) / 8192)
 }
 
 /**
@@ -117,7 +140,8 @@ export function splicesFor(
       if (now === part.text) continue
       const isDropped = now === '' && dropsEmptied && keepsSome && part.isWhole === true
       if (isDropped) splices.push({ kind: 'remove', path: part.path.slice(0, -1) })
-      else splices.push({ kind: 'set', path: part.path, json: JSON.stringify(now) })
+      else
+        splices.push({ kind: 'set', path: part.path, json: part.isJson === true ? now : JSON.stringify(now) })
     }
   }
   return splices

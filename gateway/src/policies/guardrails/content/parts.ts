@@ -4,6 +4,7 @@ import { CheckFailure } from '../guard.ts'
 import { logprobsPath, type TextPart } from './content-reader.ts'
 import { isReasoning, textMembersOf } from './part-types.ts'
 import type { Reading } from './reading.ts'
+import type { ContentScope } from './scopes/content-scope.ts'
 
 /**
  * Returns the text parts of a `content`: a string or a list of parts. Throws `CheckFailure` on other JSON,
@@ -28,7 +29,9 @@ export function textsOfPart(part: JsonValue, path: JsonPath, reading: Reading): 
   if (!isJsonObject(part)) throw new CheckFailure('content that is not text')
   const { type } = part
   const members = membersOf(type, reading)
-  const isSkipped = typeof type === 'string' && isReasoning(type) && reading.phase === 'response'
+  const scope = typeof type === 'string' ? scopeOfPart(type) : undefined
+  const isSkipped =
+    scope === 'reasoning' && reading.phase === 'response' && reading.scopes?.has('reasoning') !== true
   const found: TextPart[] = []
   for (const name of members ?? []) {
     if (!isSkipped) found.push(...textsOfMember(part, name, { path, reading }))
@@ -38,10 +41,22 @@ export function textsOfPart(part: JsonValue, path: JsonPath, reading: Reading): 
   }
   if (type === 'document') found.push(...textsOfSource(part, path, reading))
   if (found.length === 0 && members === undefined && typeof type !== 'string') reading.reportUnknown('none')
-  const [only] = found
-  return only !== undefined && found.length === 1
+  const scoped = reading.scopes === undefined || scope === undefined ? found : withScope(found, scope)
+  const [only] = scoped
+  return only !== undefined && scoped.length === 1
     ? [{ ...only, isWhole: only.path.at(-1) === 'text' }]
-    : found
+    : scoped
+}
+
+/** Scope of a part that differs from that of its message. */
+function scopeOfPart(type: string): ContentScope | undefined {
+  if (isReasoning(type)) return 'reasoning'
+  return type.endsWith('tool_result') ? 'toolOutput' : undefined
+}
+
+/** Adds a scope to parts without one. */
+export function withScope(parts: readonly TextPart[], scope: ContentScope): TextPart[] {
+  return parts.map((part) => (part.scope === undefined ? { ...part, scope } : part))
 }
 
 function membersOf(type: JsonValue | undefined, reading: Reading): readonly string[] | undefined {

@@ -1,24 +1,37 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { JsonPath } from '../../../lib/json/splice.ts'
 import { CheckFailure } from '../guard.ts'
-import { type ContentReader, type GuardedText, joinedText, numberOf, objectsIn } from './content-reader.ts'
+import {
+  type ContentReader,
+  type GuardedText,
+  joinedText,
+  numberOf,
+  objectsIn,
+  optionalElement,
+} from './content-reader.ts'
 import { itemMembersOf } from './part-types.ts'
 import { textParts } from './parts.ts'
 import type { Reading } from './reading.ts'
-import { type PieceSink, reportPart, reportText } from './responses-events.ts'
+import { type PieceSink, reportPart, reportText, summaryPart } from './responses-events.ts'
+import { argumentTexts, definitionTexts } from './scopes/tools.ts'
 
 /** OpenAI Responses API. https://platform.openai.com/docs/api-reference/responses */
 export const responsesContent: ContentReader = {
   separator: '\n',
   dropsEmptied: false,
   emptyLogprobs: '[]',
-  request({ instructions, input, prompt }, reading) {
+  request(body, reading) {
+    const { instructions, input, prompt } = body
     const system: GuardedText = {
       role: 'system',
       separator: '\n',
       parts: textParts(instructions, ['instructions'], reading),
     }
-    const texts = [...inputTexts(input, reading), ...variableTexts(prompt, reading)]
+    const texts = [
+      ...inputTexts(input, reading),
+      ...variableTexts(prompt, reading),
+      ...definitionTexts(body, reading),
+    ]
     return joinedText(system) === '' ? texts : [system, ...texts]
   },
   reply: ({ output }, reading) =>
@@ -43,24 +56,33 @@ function inputTexts(input: JsonValue | undefined, reading: Reading): GuardedText
   return input.flatMap((item, index) => textsOfItem(item, ['input', index], reading))
 }
 
-/** Returns the texts of an item: messages and tool results, without tool calls. */
+/** Members of items with the arguments of tool calls. */
+const argumentMembers = ['arguments', 'input', 'code', 'action', 'operation', 'queries']
+
+/** Returns the texts of an item: messages, tool results and, for guards with their scope, tool calls. */
 function textsOfItem(item: JsonValue | undefined, path: JsonPath, reading: Reading): GuardedText[] {
   if (item === undefined || item === null) return []
   if (typeof item === 'string') return [{ role: 'user', separator: '\n', parts: [{ text: item, path }] }]
   if (!isJsonObject(item)) throw new CheckFailure('unreadable input')
   const { type, role, content } = item
   const members = membersOf(item, reading)
-  if (type === 'reasoning' && reading.phase === 'response') return []
+  const isReasoningItem = type === 'reasoning'
+  if (isReasoningItem && reading.phase === 'response' && reading.scopes?.has('reasoning') !== true) return []
+  const scope = isReasoningItem ? ({ scope: 'reasoning' } as const) : {}
   const said = textParts(content, [...path, 'content'], reading)
-  const speaker = reading.phase === 'response' || type === 'reasoning' ? 'assistant' : 'user'
+  const speaker = reading.phase === 'response' || isReasoningItem ? 'assistant' : 'user'
   const texts: GuardedText[] = []
   if (typeof role === 'string' || said.length > 0 || (reading.phase === 'response' && type === 'message')) {
-    texts.push({ role: typeof role === 'string' ? role : speaker, separator: '\n', parts: said })
+    texts.push({ role: typeof role === 'string' ? role : speaker, separator: '\n', parts: said, ...scope })
   }
   const answered = members.flatMap((name) => textParts(item[name], [...path, name], reading))
-  const answerer = type === 'reasoning' ? 'assistant' : 'tool'
-  if (answered.length > 0) texts.push({ role: answerer, separator: '\n', parts: answered })
-  return texts
+  if (answered.length > 0) {
+    const answerer = isReasoningItem
+      ? { role: 'assistant', ...scope }
+      : ({ role: 'tool', scope: 'toolOutput' } as const)
+    texts.push({ ...answerer, separator: '\n', parts: answered })
+  }
+  return [...texts, ...argumentTexts(item, argumentMembers, { path, reading })]
 }
 
 /** Members with text besides `content`. */
@@ -99,13 +121,21 @@ type ItemReport = PieceSink & { path: JsonPath }
 const firstResult = 1_000_000
 
 function reportItem(item: JsonObject, element: number, { path, onPiece: found, reading }: ItemReport): void {
-  for (const { role, parts } of textsOfItem(item, path, reading)) {
+  for (const { role, parts, scope } of textsOfItem(item, path, reading)) {
     const isResult = role === 'tool' && item['type'] !== 'message'
-    if (!isResult) found({ element, part: 0, text: '', path: [], repeats: false })
-    for (const [position, { text, path: at, logprobs: echo }] of parts.entries()) {
+    const isVisible = scope !== 'toolInput' && scope !== 'reasoning'
+    if (!isResult && isVisible) found({ element, part: 0, text: '', path: [], repeats: false })
+    for (const [
+      position,
+      { text, path: at, logprobs: echo, scope: own = scope, isJson },
+    ] of parts.entries()) {
       const place = at[path.length + 1]
-      const part = isResult ? firstResult + position : typeof place === 'number' ? place : 0
-      found({ element, part, text, path: at, repeats: true, logprobs: echo })
+      const index = typeof place === 'number' ? place : 0
+      const ofItem = at[path.length] === 'summary' ? summaryPart + index : index
+      const part = isResult ? firstResult + position : ofItem
+      const isOptional = own === 'toolInput' || own === 'reasoning'
+      const to = isOptional ? optionalElement(element, own) : element
+      found({ element: to, part, text, path: at, repeats: true, logprobs: echo, scope: own, isJson })
     }
   }
 }

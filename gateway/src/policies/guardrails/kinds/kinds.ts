@@ -4,6 +4,16 @@ import type { ReportIssue } from '../../../schema/report.ts'
 import type { CompiledKind, Rejection } from '../guard.ts'
 import { compileAzureContentSafety } from './azure-content-safety/azure-content-safety.ts'
 import { azureContentSafetySchema, checkAzureContentSafety } from './azure-content-safety/config.ts'
+import {
+  bedrockGuardrailsSchema,
+  checkBedrockGuardrails,
+  compileBedrockGuardrails,
+} from './bedrock-guardrails/bedrock-guardrails.ts'
+import {
+  checkGoogleModelArmor,
+  compileGoogleModelArmor,
+  googleModelArmorSchema,
+} from './google-model-armor/google-model-armor.ts'
 import { compileOpenAiModeration, openAiModerationSchema } from './open-ai-moderation/open-ai-moderation.ts'
 import { checkPresidio, presidioSchema } from './presidio/config.ts'
 import { compilePresidio } from './presidio/presidio.ts'
@@ -18,6 +28,8 @@ export const kindSchemas = {
   regex: regexSchema,
   openAIModeration: openAiModerationSchema,
   azureContentSafety: azureContentSafetySchema,
+  googleModelArmor: googleModelArmorSchema,
+  bedrockGuardrails: bedrockGuardrailsSchema,
   presidio: presidioSchema,
 }
 
@@ -42,6 +54,8 @@ export function checkKind(
   if (config.webhook !== undefined) checkWebhook(config.webhook, place, inside)
   else if (config.regex !== undefined) checkRegex(config.regex, inside)
   else if (config.openAIModeration !== undefined) checkService(config.openAIModeration, inside)
+  else if (config.googleModelArmor !== undefined) checkGoogleModelArmor(config.googleModelArmor, inside)
+  else if (config.bedrockGuardrails !== undefined) checkBedrockGuardrails(config.bedrockGuardrails, inside)
   else if (config.presidio !== undefined) checkPresidio(config.presidio, place.backends, inside)
   else checkAzureContentSafety(config.azureContentSafety, place.phase, inside)
 }
@@ -55,6 +69,10 @@ export function compileKind(
   if (config.regex !== undefined) return compileRegex(config.regex, options.rejection, context.threads)
   if (config.openAIModeration !== undefined)
     return compileOpenAiModeration(config.openAIModeration, options, context)
+  if (config.googleModelArmor !== undefined)
+    return compileGoogleModelArmor(config.googleModelArmor, options, context)
+  if (config.bedrockGuardrails !== undefined)
+    return compileBedrockGuardrails(config.bedrockGuardrails, options, context)
   if (config.presidio !== undefined) return compilePresidio(config.presidio, options, context)
   return compileAzureContentSafety(config.azureContentSafety, options, context)
 }

@@ -21,7 +21,8 @@ import {
   type NamedBackend,
 } from '../../../upstream/config.ts'
 import { missingBackend } from '../../../upstream/destination.ts'
-import { checkGuardrails, guardSchema } from '../config.ts'
+import { checkGuardrails, guardFields } from '../config.ts'
+import { kindSchemas } from '../kinds/kinds.ts'
 import { isMethodPattern } from './phases.ts'
 
 const variableNames = ['now', 'request', 'source', 'jwt', 'basicAuth', 'apiKey', 'mcp']
@@ -93,6 +94,9 @@ const processor = exactlyOne(
   { doc: 'A gRPC service with the protocol `ExtMcp` of agentgateway.' },
 )
 
+/** A guard of arguments and results, which have no other scopes. */
+const guard = exactlyOne(kindSchemas, guardFields, { doc: 'Guard.' })
+
 /** `mcpGuardrails`: checks of MCP messages. */
 export const mcpGuardrailsSchema = object(
   {
@@ -105,14 +109,14 @@ export const mcpGuardrailsSchema = object(
     ),
     request: optional(
       list(
-        guardSchema,
+        guard,
         { doc: 'Guards of the texts in arguments of tools and prompts, in order, after `processors`.' },
         { max: 64 },
       ),
     ),
     response: optional(
       list(
-        guardSchema,
+        guard,
         {
           doc: 'Guards of the texts in results of tools, prompts and resources, in order, after `processors`.',
         },

@@ -5,7 +5,7 @@ import type { Guard } from '../guard.ts'
 import { guardTexts } from './texts.ts'
 
 const masking: Guard = {
-  ...{ name: 'masking', audit: false, failOpen: false, allowsUnknown: true },
+  ...{ name: 'masking', audit: false, failOpen: false, allowsUnknown: true, scopes: undefined },
   meter: { checked() {} },
   check: ({ texts }) => ({
     kind: 'modify',

@@ -5,7 +5,8 @@ import { readJsonObject } from '../../../lib/json/text.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { McpCheck, McpVerdict } from '../../../pipeline/mcp/mcp-check.ts'
 import type { Guard, Phase } from '../guard.ts'
-import { type Content, runGuards } from '../run.ts'
+import { runGuards } from '../run.ts'
+import type { Content } from '../view.ts'
 
 const guardRefusal = -32001
 const internalError = -32603

@@ -1,10 +1,11 @@
 import { type JsonSplice, spliceJson } from '../../../lib/json/splice.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
-import type { ContentReader } from '../content/content-reader.ts'
+import type { ContentReader, StreamPiece } from '../content/content-reader.ts'
 import { createReading, type Reading } from '../content/reading.ts'
+import type { ContentScope } from '../content/scopes/content-scope.ts'
 import { createRewriter, writeBack } from '../content/text-change.ts'
 import { CheckFailure } from '../guard.ts'
-import type { Content } from '../run.ts'
+import type { Content } from '../view.ts'
 import { createEventReader, setJson, setText } from './read-event.ts'
 
 /** Texts of a whole stream, assembled from its events. */
@@ -21,20 +22,41 @@ export type CollectedTexts = {
 }
 
 type Part = { text: string }
-type Element = { readonly number: number; readonly parts: Map<number, Part> }
+type Element = {
+  readonly number: number
+  readonly parts: Map<number, Part>
+  scope: ContentScope | undefined
+  isJson: boolean | undefined
+}
+type Other = { readonly text: string } & Pick<Element, 'scope' | 'isJson'>
 
 export function collectTexts(reader: ContentReader, reading: Reading): CollectedTexts {
   const read = createEventReader(reader, reading)
   const elements = new Map<number, Element>()
   /** Repeated texts that differ from the assembled ones, passed to guards as separate texts. */
-  const others = new Set<string>()
+  const others = new Map<string, Other>()
 
   function partOf(element: number, part: number): Part {
-    const known = elements.get(element) ?? { number: element, parts: new Map() }
+    const known = elements.get(element) ?? {
+      number: element,
+      parts: new Map(),
+      scope: undefined,
+      isJson: undefined,
+    }
     elements.set(element, known)
     const existing = known.parts.get(part) ?? { text: '' }
     known.parts.set(part, existing)
     return existing
+  }
+
+  function scopeElement(number: number, scope: ContentScope): void {
+    const element = elements.get(number)
+    if (element !== undefined) element.scope = scope
+  }
+
+  /** Scope for guards; elements without a named one are messages. */
+  function placeOf({ scope = 'messages', isJson }: Pick<Element, 'scope' | 'isJson'>) {
+    return reading.scopes === undefined ? {} : { scope, isJson }
   }
 
   function inOrder(): Element[] {
@@ -44,9 +66,11 @@ export function collectTexts(reader: ContentReader, reading: Reading): Collected
   return {
     add(event) {
       read(event, (piece) => {
+        const { text, scope, isJson } = piece
         const part = partOf(piece.element, piece.part)
-        if (!piece.repeats) part.text += piece.text
-        else if (piece.text !== '' && piece.text !== part.text) others.add(piece.text)
+        if (scope !== undefined) scopeElement(piece.element, scope)
+        if (!piece.repeats) part.text += text
+        else if (text !== '' && text !== part.text) others.set(keyOf(piece), { text, scope, isJson })
       })
     },
     contents() {
@@ -56,9 +80,11 @@ export function collectTexts(reader: ContentReader, reading: Reading): Collected
           role: 'assistant',
           content: texts.join(reader.separator),
           fixed: texts.every((text) => text === ''),
+          ...placeOf(element),
         }
       })
-      for (const text of others) shown.push({ role: 'assistant', content: text, fixed: false })
+      for (const other of others.values())
+        shown.push({ role: 'assistant', content: other.text, fixed: false, ...placeOf(other) })
       return shown
     },
     rewriteTo(contents) {
@@ -80,27 +106,33 @@ export function collectTexts(reader: ContentReader, reading: Reading): Collected
         }
       }
       const othersAfter = new Map(
-        [...others].map((text, index) => [text, contents[ordered.length + index] ?? text]),
+        [...others].map(([key, { text }], index) => [key, contents[ordered.length + index] ?? text]),
       )
-      const readAgain = createEventReader(reader, createReading(reading.phase))
+      const readAgain = createEventReader(reader, createReading(reading.phase, reading.scopes))
       return (event) => {
         const splices: JsonSplice[] = []
-        readAgain(event, ({ element, part: number, text, path, repeats, logprobs: echo }) => {
+        readAgain(event, (piece) => {
+          const { element, part: number, text, path, repeats, logprobs: echo, isJson } = piece
           if (echo !== undefined && changed.has(element)) splices.push(setJson(echo, reader.emptyLogprobs))
           if (text === '') return
           const part = partOf(element, number)
           const after = repeats
             ? text === part.text
               ? wholes.get(part)
-              : othersAfter.get(text)
+              : othersAfter.get(keyOf(piece))
             : pieces.get(part)?.(text)
           if (after === undefined) throw new CheckFailure('an unchecked text')
-          if (after !== text) splices.push(setText(path, after))
+          if (after !== text) splices.push(isJson === true ? setJson(path, after) : setText(path, after))
         })
         return splices.length === 0 ? event : { ...event, data: spliceJson(event.data, splices) }
       }
     },
   }
+}
+
+/** Equal texts of one scope are one. */
+function keyOf({ scope, text, isJson }: Pick<StreamPiece, 'scope' | 'text' | 'isJson'>): string {
+  return `${scope ?? ''} ${isJson ?? false} ${text}`
 }
 
 function partsOf({ parts }: Element): Part[] {

@@ -2,7 +2,8 @@ import type { BodySource } from '../../../net/http/body.ts'
 import type { LlmApi } from '../../../pipeline/llm-message.ts'
 import type { ContentReader } from '../content/content-reader.ts'
 import type { Reading } from '../content/reading.ts'
-import type { Content, Outcome } from '../run.ts'
+import type { Outcome } from '../run.ts'
+import type { Content } from '../view.ts'
 import type { Delivery } from './delivery.ts'
 
 /** Streamed response to check. */

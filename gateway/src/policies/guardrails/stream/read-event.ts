@@ -66,7 +66,8 @@ export function createEventReader(reader: ContentReader, reading: Reading): Even
 }
 
 function templateOf(data: string, piece: StreamPiece): Template | undefined {
-  if (piece.text === '' || piece.repeats || piece.logprobs !== undefined) return undefined
+  const isPlain = piece.logprobs === undefined && piece.isJson !== true
+  if (piece.text === '' || piece.repeats || !isPlain) return undefined
   const place = locateJson(data, piece.path)
   if (place === undefined) return undefined
   return { before: data.slice(0, place.start + 1), behind: data.slice(place.end - 1), piece }

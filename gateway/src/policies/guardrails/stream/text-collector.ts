@@ -1,5 +1,5 @@
 import { createSseParser, type SseEvent } from '../../../net/http/sse.ts'
-import type { Content } from '../run.ts'
+import type { Content } from '../view.ts'
 import { type CollectedTexts, collectTexts } from './collected-texts.ts'
 import type { GuardedStream } from './guarded-stream.ts'
 

@@ -1,6 +1,7 @@
 import { type JsonSplice, spliceJson } from '../../../lib/json/splice.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
 import type { StreamPiece } from '../content/content-reader.ts'
+import type { ContentScope } from '../content/scopes/content-scope.ts'
 import { writeBack } from '../content/text-change.ts'
 import { setJson, setText } from './read-event.ts'
 
@@ -19,6 +20,7 @@ type Segment = {
   readonly path: StreamPiece['path']
   readonly echo: StreamPiece['logprobs']
   readonly original: string
+  readonly isJson: boolean | undefined
   text: string
   /** Whether its part is modified in the window. */
   isOfChanged: boolean
@@ -36,6 +38,7 @@ type Repeat = {
 type Part = {
   readonly element: number
   readonly number: number
+  readonly scope: ContentScope | undefined
   /** Full text received, and the length of its released part. */
   received: string
   released: number
@@ -44,8 +47,15 @@ type Part = {
 }
 
 /** Text in the window of one choice, content block or output item. */
-export type WindowText = { readonly parts: readonly WindowPart[] }
-export type WindowPart = { readonly text: string; replaceWith(text: string): void }
+export type WindowText = {
+  readonly parts: readonly WindowPart[]
+  readonly scope: ContentScope | undefined
+}
+export type WindowPart = {
+  readonly text: string
+  readonly isJson: boolean | undefined
+  replaceWith(text: string): void
+}
 
 export type Window = {
   readonly bytes: number
@@ -71,10 +81,10 @@ export function createWindow(emptyLogprobs: string): Window {
   /** Part of the previous event, which most events continue. */
   let latest: Part | undefined
 
-  function partOf(element: number, number: number): Part {
+  function partOf({ element, part: number, scope }: StreamPiece): Part {
     if (latest?.element === element && latest.number === number) return latest
     const key = `${element} ${number}`
-    latest = known.get(key) ?? { element, number, received: '', released: 0, sent: undefined }
+    latest = known.get(key) ?? { element, number, scope, received: '', released: 0, sent: undefined }
     known.set(key, latest)
     return latest
   }
@@ -127,8 +137,9 @@ export function createWindow(emptyLogprobs: string): Window {
     get hasText() {
       return events.some(({ pieces }) => pieces.length > 0)
     },
-    add({ element, part: number, text, path, logprobs: echo, repeats }) {
-      const part = partOf(element, number)
+    add(piece) {
+      const { text, path, logprobs: echo, repeats, scope, isJson } = piece
+      const part = partOf(piece)
       if (repeats && text === part.received) return { kind: 'repeat', part, path, echo, text }
       if (repeats) {
         // A text that the stream has not sent before is a part of its own.
@@ -136,14 +147,15 @@ export function createWindow(emptyLogprobs: string): Window {
         const other: Part = {
           element: Number.MAX_SAFE_INTEGER,
           number: others,
+          scope,
           received: text,
           released: 0,
           sent: undefined,
         }
-        return { kind: 'text', part: other, path, echo, original: text, text, isOfChanged: false }
+        return { kind: 'text', part: other, path, echo, original: text, isJson, text, isOfChanged: false }
       }
       part.received += text
-      return { kind: 'text', part, path, echo, original: text, text, isOfChanged: false }
+      return { kind: 'text', part, path, echo, original: text, isJson, text, isOfChanged: false }
     },
     append(added) {
       byPart = undefined
@@ -153,16 +165,18 @@ export function createWindow(emptyLogprobs: string): Window {
       }
     },
     texts() {
-      const elements = new Map<number, { number: number; part: WindowPart }[]>()
+      const elements = new Map<number, { number: number; scope: Part['scope']; part: WindowPart }[]>()
       const alone: WindowText[] = []
       for (const [part, segments] of segmentsByPart()) {
-        const shown = { number: part.number, part: windowPart(segments) }
-        if (part.element === Number.MAX_SAFE_INTEGER) alone.push({ parts: [shown.part] })
+        const { number, scope } = part
+        const shown = { number, scope, part: windowPart(segments) }
+        if (part.element === Number.MAX_SAFE_INTEGER) alone.push({ parts: [shown.part], scope })
         else elements.set(part.element, [...(elements.get(part.element) ?? []), shown])
       }
       const inOrder = [...elements].sort(([one], [other]) => one - other)
       const together = inOrder.map(([, parts]) => ({
         parts: parts.sort((one, other) => one.number - other.number).map(({ part }) => part),
+        scope: parts[0]?.scope,
       }))
       return [...together, ...alone]
     },
@@ -181,6 +195,7 @@ function windowPart(segments: readonly Segment[]): WindowPart {
   const pieces = segments.map(({ text }) => text)
   return {
     text: pieces.join(''),
+    isJson: segments[0]?.isJson,
     replaceWith(text) {
       const written = writeBack(pieces, '', text) ?? pieces
       const changes = written.some((piece, index) => piece !== pieces[index])
@@ -203,11 +218,11 @@ function formatEvent({ event, pieces }: WindowEvent, emptyLogprobs: string): Sse
       if (piece.echo !== undefined) splices.push(setJson(piece.echo, emptyLogprobs))
       continue
     }
-    const { original, text } = piece
+    const { original, text, isJson } = piece
     if (part.sent !== undefined) part.sent += text
     else if (text !== original) part.sent = part.received.slice(0, part.released) + text
     part.released += original.length
-    if (text !== original) splices.push(setText(path, text))
+    if (text !== original) splices.push(isJson === true ? setJson(path, text) : setText(path, text))
     if (piece.isOfChanged && piece.echo !== undefined) splices.push(setJson(piece.echo, emptyLogprobs))
   }
   return splices.length === 0 ? event : { ...event, data: spliceJson(event.data, splices) }

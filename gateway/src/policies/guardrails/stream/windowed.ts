@@ -1,6 +1,6 @@
 import { formatSseEvent } from '../../../net/http/sse.ts'
 import { writeBack } from '../content/text-change.ts'
-import type { Content } from '../run.ts'
+import type { Content } from '../view.ts'
 import type { DeliveredStream } from './guarded-stream.ts'
 import { createWindow, type WindowText } from './window.ts'
 import { createWindowInput } from './window-input.ts'
@@ -66,7 +66,7 @@ export function windowStream(stream: DeliveredStream): void {
     const isLast = isComplete || !isReadable
     try {
       const texts = window.texts()
-      const outcome = await check(isReadable ? contentsOf(texts, reader.separator) : undefined)
+      const outcome = await check(isReadable ? contentsOf(texts, stream) : undefined)
       if (outcome.kind === 'rejected') {
         state = 'over'
         source.cancel()
@@ -133,11 +133,12 @@ export function windowStream(stream: DeliveredStream): void {
   })
 }
 
-function contentsOf(texts: readonly WindowText[], separator: string): Content[] {
-  return texts.map(({ parts }) => ({
+function contentsOf(texts: readonly WindowText[], { reader, reading }: DeliveredStream): Content[] {
+  return texts.map(({ parts, scope = 'messages' }) => ({
     role: 'assistant',
-    content: parts.map(({ text }) => text).join(separator),
+    content: parts.map(({ text }) => text).join(reader.separator),
     fixed: parts.every(({ text }) => text === ''),
+    ...(reading.scopes === undefined ? {} : { scope, isJson: parts[0]?.isJson }),
   }))
 }
 

@@ -58,7 +58,8 @@ export function translateGuard(
   path: Path,
   lookups: Lookups,
 ): { guard: FileGuard; resolved?: ResolvedBackend } {
-  const { webhook, regex, ...common } = guard
+  const { webhook, regex, scope, ...fields } = guard
+  const common = { ...fields, ...(scope && { scope: scope.map(fileValue) }) }
   if (webhook === undefined) return { guard: { ...common, regex: translateRegex(regex) } }
   const { backendRef, failureMode, action, ...headers } = webhook
   const resolved = resolveBackend(backendRef, [...path, 'webhook', 'backendRef'], lookups)

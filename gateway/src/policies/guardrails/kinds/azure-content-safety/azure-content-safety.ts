@@ -3,7 +3,7 @@ import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { type BackendAuthConfig, keyOf, placesOf } from '../../../../upstream/credentials/config.ts'
 import { CheckFailure, type CompiledKind, type GuardText, type Rejection } from '../../guard.ts'
 import { type Ask, compileDetector, invalidResponse, nameForLog } from '../service/detector.ts'
-import { findFirst, piecesOf } from '../service/pieces.ts'
+import { findFirst, joined, piecesOf } from '../service/pieces.ts'
 import { compileVendor } from '../service/service.ts'
 import type { WebhookLimits } from '../webhook/limits.ts'
 import type { AzureContentSafetyConfig } from './config.ts'
@@ -107,10 +107,6 @@ function shields({ apiVersion = '2024-09-01' }: Version, ask: Ask): Analysis {
 
 function isToolResult({ role }: GuardText): boolean {
   return role === 'tool' || role === 'function'
-}
-
-function joined(texts: readonly GuardText[]): string {
-  return texts.map(({ content }) => content).join('\n')
 }
 
 function pathOf(operation: string, version: string): string {

@@ -1,3 +1,5 @@
+import type { GuardText } from '../../guard.ts'
+
 /** Characters of a piece that the next one repeats, so that a match across the border is found. */
 const overlap = 200
 
@@ -11,6 +13,22 @@ export function piecesOf(text: string, most: number): string[] {
     if (end >= text.length) return pieces
     start = characterStart(text, end - overlap)
   }
+}
+
+/** Splits a text into parts of at most `most` UTF-16 units. */
+export function slicesOf(text: string, most: number): string[] {
+  const slices: string[] = []
+  for (let start = 0; start < text.length; ) {
+    const end = characterStart(text, start + most)
+    slices.push(text.slice(start, end))
+    start = end
+  }
+  return slices
+}
+
+/** Joins texts for services that check one text. */
+export function joined(texts: readonly GuardText[]): string {
+  return texts.map(({ content }) => content).join('\n')
 }
 
 /** Start of the character at an offset. */

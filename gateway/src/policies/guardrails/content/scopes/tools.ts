@@ -1,0 +1,56 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import type { JsonPath } from '../../../../lib/json/splice.ts'
+import { CheckFailure } from '../../guard.ts'
+import { type GuardedText, objectsIn, type TextPart } from '../content-reader.ts'
+import type { Reading } from '../reading.ts'
+
+/** Arguments of a tool call: a text, or other JSON as its text. */
+export function argumentPart(value: JsonValue | undefined, path: JsonPath): TextPart | undefined {
+  if (value === undefined || value === null || value === '') return undefined
+  if (typeof value === 'string') return { text: value, path }
+  return Object.keys(value).length === 0 ? undefined : { text: JSON.stringify(value), path, isJson: true }
+}
+
+/** Returns the arguments of tool calls at `members` of an object, if a guard has their scope. */
+export function argumentTexts(
+  owner: JsonObject,
+  members: readonly string[],
+  { path, reading }: { path: JsonPath; reading: Reading },
+): GuardedText[] {
+  if (reading.scopes?.has('toolInput') !== true) return []
+  return members.flatMap((name) => {
+    const part = argumentPart(owner[name], [...path, name])
+    return part === undefined ? [] : [{ role: 'assistant', separator: '', scope: 'toolInput', parts: [part] }]
+  })
+}
+
+/** Members with identifiers, whose change would break the definition. */
+const identifiers: ReadonlySet<string> = new Set([
+  ...['type', 'name', 'id', '$ref', '$schema', '$id', 'format', 'pattern', 'required', 'strict'],
+])
+const maxDepth = 64
+
+/** Returns one text per tool definition: descriptions, defaults, examples and permitted values. */
+export function definitionTexts(body: JsonObject, reading: Reading): GuardedText[] {
+  if (reading.scopes?.has('toolDefinitions') !== true) return []
+  return ['tools', 'functions'].flatMap((member) =>
+    objectsIn(body[member]).flatMap(([index, tool]): GuardedText[] => {
+      const parts: TextPart[] = []
+      collectStrings(tool, [member, index], parts)
+      return parts.length === 0 ? [] : [{ role: 'system', separator: '\n', scope: 'toolDefinitions', parts }]
+    }),
+  )
+}
+
+function collectStrings(value: JsonValue, path: JsonPath, into: TextPart[]): void {
+  if (path.length > maxDepth) throw new CheckFailure('tool definitions nested too deeply')
+  if (typeof value === 'string') into.push({ text: value, path })
+  else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) collectStrings(item, [...path, index], into)
+  } else if (isJsonObject(value)) {
+    for (const [name, member] of Object.entries(value)) {
+      const isIdentifier = identifiers.has(name) && (typeof member === 'string' || Array.isArray(member))
+      if (!isIdentifier) collectStrings(member, [...path, name], into)
+    }
+  }
+}
