@@ -1,5 +1,6 @@
 import { guardFields, scopeDefault, scopeDoc } from '../../../policies/guardrails/config.ts'
 import { contentScopes } from '../../../policies/guardrails/content/scopes/content-scope.ts'
+import { presidioFields } from '../../../policies/guardrails/kinds/presidio/config.ts'
 import { builtinNames, patternSchema } from '../../../policies/guardrails/kinds/regex/regex.ts'
 import { webhookHeaderFields } from '../../../policies/guardrails/kinds/webhook/config.ts'
 import { exactlyOne, type Infer, list, object, optional } from '../../../schema/dsl.ts'
@@ -60,6 +61,35 @@ const regex = object(
   { doc: 'Pattern search in the proxy.', example: { rules: [{ builtin: 'Email' }] } },
 )
 
+const presidioServer = (doc: string) => object({ backendRef: backendReferenceSchema(doc) }, { doc })
+
+const presidio = object(
+  {
+    analyzer: presidioServer('Server of the analyzer, which finds entities.'),
+    anonymizer: optional(
+      presidioServer(
+        'Server of the anonymizer, which replaces the entities. Without it, the proxy replaces them by their types, for example `<PERSON>`.',
+      ),
+    ),
+    ...presidioFields,
+    action: optional(
+      clusterEnumeration(['mask', 'reject', 'audit'], {
+        doc: 'Action on content with an entity; `Audit` only records it.',
+        default: 'Mask',
+      }),
+    ),
+    failureMode: optional(
+      clusterEnumeration(['failClosed', 'failOpen'], {
+        doc: 'Behaviour if a server fails. `FailOpen` allows the content. A broken `backendRef` always refuses.',
+        default: 'FailClosed',
+      }),
+    ),
+  },
+  { doc: 'Finds personal data with Microsoft Presidio, and masks it or rejects the content.' },
+)
+
+const kinds = { webhook, regex, presidio }
+
 const scope = list(
   clusterEnumeration(contentScopes, { doc: 'Kind of content.' }),
   { doc: clusterNames(scopeDoc), default: clusterNames(scopeDefault) },
@@ -75,8 +105,8 @@ function clusterNames(text: string): string {
   )
 }
 
-const guard = exactlyOne({ webhook, regex }, { ...guardFields, scope: optional(scope) }, { doc: 'Guard.' })
-const guardOfTools = exactlyOne({ webhook, regex }, guardFields, { doc: 'Guard.' })
+const guard = exactlyOne(kinds, { ...guardFields, scope: optional(scope) }, { doc: 'Guard.' })
+const guardOfTools = exactlyOne(kinds, guardFields, { doc: 'Guard.' })
 
 const guards = (doc: string) => optional(list(guard, { doc }, { min: 1, max: maxGuards }))
 

@@ -37,6 +37,7 @@ function translateGuards(
 ): Field {
   const path: Path = ['backend', 'ai', 'promptGuard', phase]
   const translated = guards.map((guard, index) => translateGuard(guard, [...path, index], lookups))
+  const resolved = translated.flatMap((one) => one.resolved)
   const promptGuard: Guardrails = {
     [phase]: translated.map(({ guard }) => guard),
     // Streams have responses only.
@@ -46,21 +47,24 @@ function translateGuards(
   const place = { place: ['ai', 'promptGuard', phase], path, rename: renameTarget }
   return {
     ...fieldOf({ ai: { promptGuard } }, place),
-    backends: translated.flatMap(({ resolved }) => resolved?.backends ?? []),
-    mistakes: translated.flatMap(({ resolved }) => resolved?.mistakes ?? []),
-    unresolved: translated.flatMap(({ resolved }) => resolved?.unresolved ?? []),
+    backends: resolved.flatMap(({ backends }) => backends),
+    mistakes: resolved.flatMap(({ mistakes }) => mistakes),
+    unresolved: resolved.flatMap(({ unresolved }) => unresolved),
   }
 }
 
+/** A guard of the file, and the references to its servers. */
+type TranslatedGuard = { readonly guard: FileGuard; readonly resolved: readonly ResolvedBackend[] }
+
 /** Translates a guard at a path below `spec`. */
-export function translateGuard(
-  guard: Guard,
-  path: Path,
-  lookups: Lookups,
-): { guard: FileGuard; resolved?: ResolvedBackend } {
-  const { webhook, regex, scope, ...fields } = guard
+export function translateGuard(guard: Guard, path: Path, lookups: Lookups): TranslatedGuard {
+  const { webhook, regex, presidio, scope, ...fields } = guard
   const common = { ...fields, ...(scope && { scope: scope.map(fileValue) }) }
-  if (webhook === undefined) return { guard: { ...common, regex: translateRegex(regex) } }
+  if (regex !== undefined) return { guard: { ...common, regex: translateRegex(regex) }, resolved: [] }
+  if (presidio !== undefined) {
+    const { guard: settings, resolved } = translatePresidio(presidio, [...path, 'presidio'], lookups)
+    return { guard: { ...common, presidio: settings }, resolved }
+  }
   const { backendRef, failureMode, action, ...headers } = webhook
   const resolved = resolveBackend(backendRef, [...path, 'webhook', 'backendRef'], lookups)
   return {
@@ -74,8 +78,27 @@ export function translateGuard(
         ...headers,
       },
     },
-    resolved,
+    resolved: [resolved],
   }
+}
+
+function translatePresidio(
+  { analyzer, anonymizer, action, failureMode, ...settings }: NonNullable<Guard['presidio']>,
+  path: Path,
+  lookups: Lookups,
+) {
+  const found = resolveBackend(analyzer.backendRef, [...path, 'analyzer', 'backendRef'], lookups)
+  const replacing =
+    anonymizer && resolveBackend(anonymizer.backendRef, [...path, 'anonymizer', 'backendRef'], lookups)
+  const isBroken = found.isBroken || replacing?.isBroken === true
+  const guard: NonNullable<FileGuard['presidio']> = {
+    analyzer: { backend: found.reference },
+    ...(replacing && { anonymizer: { backend: replacing.reference } }),
+    ...settings,
+    ...(action && { action: fileValue(action) }),
+    ...(failureMode && !isBroken && { failureMode: fileValue(failureMode) }),
+  }
+  return { guard, resolved: replacing === undefined ? [found] : [found, replacing] }
 }
 
 function translateRegex({ action, rules, failureMode }: NonNullable<Guard['regex']>) {
@@ -91,7 +114,8 @@ function translateRegex({ action, rules, failureMode }: NonNullable<Guard['regex
 /** Path of a guard's reference in place of its target. */
 export function renameTarget(rest: Path): Path {
   const text = formatPath(rest)
-  return text.includes('webhook.target') ? [...rest.slice(0, 2), 'backendRef'] : rest
+  if (text.includes('webhook.target')) return [...rest.slice(0, 2), 'backendRef']
+  return /presidio\.(?:analyzer|anonymizer)\b/.test(text) ? [...rest.slice(0, 3), 'backendRef'] : rest
 }
 
 /** Merges the guards of both phases, which may be from two policies. */

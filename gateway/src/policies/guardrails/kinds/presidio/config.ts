@@ -14,6 +14,27 @@ import type { NamedBackend } from '../../../../upstream/config.ts'
 import { failureModeField } from '../service/config.ts'
 import { checkTarget, targetSchema } from '../service/target.ts'
 
+/** Fields without servers and enumerations. */
+export const presidioFields = {
+  language: optional(name({ doc: 'Language of the texts, as the analyzer names it.', default: 'en' })),
+  entities: optional(
+    list(
+      name({ doc: 'Type of an entity.', example: 'PHONE_NUMBER' }),
+      { doc: 'Types of entities that are searched.', default: 'all types of the analyzer' },
+      { min: 1, max: 256 },
+    ),
+  ),
+  scoreThreshold: optional(
+    number({ doc: 'Lowest score of an entity.', default: 0, example: 0.5 }, { min: 0, max: 1 }),
+  ),
+  anonymizers: optional(
+    map(jsonObject({ doc: 'Operator and its parameters.' }), {
+      doc: 'Operators of the anonymizer by type of entity, or `DEFAULT`.',
+      example: { DEFAULT: { type: 'replace', new_value: '<redacted>' } },
+    }),
+  ),
+}
+
 /** `presidio`: https://microsoft.github.io/presidio/api-docs/api-docs.html. */
 export const presidioSchema = object(
   {
@@ -27,23 +48,7 @@ export const presidioSchema = object(
         example: 'localhost:5001',
       }),
     ),
-    language: optional(name({ doc: 'Language of the texts, as the analyzer names it.', default: 'en' })),
-    entities: optional(
-      list(
-        name({ doc: 'Type of an entity.', example: 'PHONE_NUMBER' }),
-        { doc: 'Types of entities that are searched.', default: 'all types of the analyzer' },
-        { min: 1, max: 256 },
-      ),
-    ),
-    scoreThreshold: optional(
-      number({ doc: 'Lowest score of an entity.', default: 0, example: 0.5 }, { min: 0, max: 1 }),
-    ),
-    anonymizers: optional(
-      map(jsonObject({ doc: 'Operator and its parameters.' }), {
-        doc: 'Operators of the anonymizer by type of entity, or `DEFAULT`.',
-        example: { DEFAULT: { type: 'replace', new_value: '<redacted>' } },
-      }),
-    ),
+    ...presidioFields,
     action: optional(
       enumeration(['mask', 'reject', 'audit'], {
         doc: 'Action on content with an entity; `audit` only records it.',

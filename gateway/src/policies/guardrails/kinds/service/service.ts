@@ -141,7 +141,7 @@ export function limitedConnection(
 }
 
 /** Serialises a body, a large one in steps. */
-export async function serialised(body: JsonObject, { workQueue }: Pick<CompileContext, 'workQueue'>) {
+async function serialised(body: JsonObject, { workQueue }: Pick<CompileContext, 'workQueue'>) {
   return lengthOf(body) > maxInlineLength
     ? workQueue.run(writeJsonSteps(body))
     : Buffer.from(JSON.stringify(body))
