@@ -1,7 +1,10 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
 import type { JsonObject, JsonValue } from '../../../lib/json/json.ts'
 import { foldName } from '../../../lib/json/names.ts'
+import { paramsOf } from '../message/json-rpc.ts'
 import type { Message, MessageSink, TargetFailure } from '../message/message.ts'
+import { taskMethod } from '../message/subscriptions.ts'
+import type { MessageChecks } from '../targets/target.ts'
 
 /** Whether clients may read a message as an answer, also if it has a method. */
 export function isAnswer({ value }: Message): boolean {
@@ -31,6 +34,24 @@ export function withOwnAnswers(sink: MessageSink, id: JsonValue | undefined): Me
     const { value } = message
     if (id === undefined || value['id'] !== id || value['method'] !== undefined) return false
     return 'result' in value || 'error' in value
+  }
+  return { ...sink, message: (message, mark) => !passes(message) || sink.message(message, mark) }
+}
+
+/**
+ * Drops states of tasks with a result that no check has seen, if the results of tasks are checked. Clients
+ * receive them with `tasks/get`.
+ */
+export function withoutTaskResults(
+  sink: MessageSink,
+  { checksResult }: Pick<MessageChecks, 'checksResult'>,
+): MessageSink {
+  if (!checksResult('tasks/get')) return sink
+  const passes = ({ value }: Message) => {
+    const { method } = value
+    if (method !== taskMethod) return true
+    const params = paramsOf(value)
+    return params['result'] === undefined && params['error'] === undefined
   }
   return { ...sink, message: (message, mark) => !passes(message) || sink.message(message, mark) }
 }

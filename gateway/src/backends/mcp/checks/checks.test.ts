@@ -173,3 +173,60 @@ describe('with checks, an HTTP error of the target', () => {
     expect(sink.failure).toMatchObject({ kind: 'error' })
   })
 })
+
+describe('results in notifications of tasks', () => {
+  const task = (more: JsonObject): JsonObject => ({
+    ...{ jsonrpc: '2.0', method: 'notifications/tasks', params: { taskId: 't', ...more } },
+  })
+  const sent = [task({ status: 'working' }), task({ result: {} }), task({ error: { code: 1, message: 'x' } })]
+
+  it.each([true, false])('are dropped if results of tasks are checked: %s', async (isChecked) => {
+    const ofTasks: MessageChecks = {
+      ...checks,
+      checksResult: (method) => isChecked && method === 'tasks/get',
+    }
+    const target = fakeTarget('t', { behaviours: { 'subscriptions/listen': () => undefined } })
+    const session = withChecks(target).open()
+    const context = fixtureContext({ checks: ofTasks })
+    const sinks = [collect(), collect()] as const
+    session.request(request(1, 'subscriptions/listen'), context, sinks[0])
+    await session.listen(context, sinks[1])
+    const [opened] = target.sessions
+    for (const sink of [opened?.sinks[0], opened?.streams[0]?.sink])
+      for (const value of sent) sink?.message(messageOf(value))
+    for (const { messages } of sinks) expect(messages).toEqual(isChecked ? sent.slice(0, 1) : sent)
+  })
+})
+
+describe('headers that mirror arguments', () => {
+  it('have the values of a guard, or are removed', async () => {
+    const replacing: MessageChecks = {
+      ...checks,
+      request: ({ value }) => ({
+        ...{ kind: 'forward', headers: [] },
+        message: messageOf({
+          ...value,
+          params: { name: 'x', arguments: { a: '-', b: 'kept', c: { d: 'grün' }, one: 'x', two: '-' } },
+        }),
+      }),
+    }
+    const target = fakeTarget('t')
+    const params = {
+      name: 'x',
+      arguments: { a: 'secret', b: 'kept', c: { d: 7, e: true }, one: 'x', two: 'x' },
+    }
+    const headers = {
+      ...{ 'mcp-param-a': 'secret', 'mcp-param-b': 'kept', 'mcp-param-d': '7', 'mcp-param-e': 'true' },
+      ...{ 'mcp-param-two': 'x', 'mcp-param-other': 'other', 'mcp-name': 'x' },
+    }
+    const context = fixtureContext({ checks: replacing, headers })
+    withChecks(target)
+      .open()
+      .request(request(1, 'tools/call', params), context, collect())
+    await settle()
+    expect(target.sessions[0]?.contexts[0]?.headers).toEqual({
+      ...{ 'mcp-param-a': '-', 'mcp-param-b': 'kept', 'mcp-param-d': '=?base64?Z3LDvG4=?=' },
+      ...{ 'mcp-param-other': 'other', 'mcp-name': 'x' },
+    })
+  })
+})

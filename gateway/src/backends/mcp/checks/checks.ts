@@ -12,7 +12,8 @@ import { errorText, internalError, invalidRequest } from '../message/json-rpc.ts
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import type { CallContext, MessageChecks, RequestVerdict, Target, TargetSession } from '../targets/target.ts'
 import { readTargetRefusal } from '../targets/target-refusal.ts'
-import { createCheckedSink, isAnswer, withOwnAnswers } from './checked-sink.ts'
+import { createCheckedSink, isAnswer, withOwnAnswers, withoutTaskResults } from './checked-sink.ts'
+import { withMirroredHeaders } from './mirrored-headers.ts'
 
 /**
  * Applies the checks of the request (`CallContext.checks`) to a target. They see the target's own names,
@@ -50,7 +51,8 @@ export function withChecks(target: Target): Target {
       async listen(context, sink) {
         if (context.checks === undefined) return session.listen(context, sink)
         // An answer cannot be checked without its request.
-        const listening = await session.listen(context, withOwnAnswers(sink, undefined))
+        const answers = withOwnAnswers(withoutTaskResults(sink, context.checks), undefined)
+        const listening = await session.listen(context, answers)
         return listening.kind === 'failed'
           ? { kind: 'failed', failure: withoutBody(listening.failure) }
           : listening
@@ -94,9 +96,10 @@ export function withChecks(target: Target): Target {
     sink: MessageSink,
   ): MessageFlow {
     const { method, id } = message.value
+    const shown = withoutTaskResults(sink, checks)
     if (typeof method !== 'string' || !checks.checksResult(method))
-      return session.request(message, context, withOwnAnswers(sink, id))
-    const guarded = createCheckedSink(sink, {
+      return session.request(message, context, withOwnAnswers(shown, id))
+    const guarded = createCheckedSink(shown, {
       isResponse: isAnswer,
       check: (response) => checks.result(message, target.name, response),
       checkFailure: (failure) =>
@@ -143,11 +146,12 @@ function withoutBody(failure: TargetFailure): TargetFailure {
 }
 
 function editedRequest(
-  { context }: { context: CallContext },
+  { message: original, context }: { message: Message; context: CallContext },
   { message, headers }: Extract<RequestVerdict, { kind: 'forward' }>,
 ): { message: Message; context: CallContext } {
-  if (headers.length === 0) return { message, context }
-  const edited = { ...context.headers }
+  const isSame = message === original
+  if (isSame && headers.length === 0) return { message, context }
+  const edited = { ...(isSame ? context.headers : withMirroredHeaders(context.headers, original, message)) }
   applyHeaderEdits(edited, headers)
   return { message, context: { ...context, headers: edited } }
 }

@@ -3,7 +3,7 @@ import { firstHeader } from '../../../net/http/headers.ts'
 import { errorCodeOf, type Outcome } from '../message/gateway-request.ts'
 import { messageOf, paramsOf, unsupportedVersion } from '../message/json-rpc.ts'
 import type { Message, TargetFailure } from '../message/message.ts'
-import { sessionlessRevisions } from '../message/protocol.ts'
+import { encodeHeader, sessionlessRevisions } from '../message/protocol.ts'
 import type { CallContext } from '../targets/target.ts'
 import {
   type FanOutRequest,
@@ -103,12 +103,6 @@ export function cacheOf(lifetimes: readonly unknown[]): { ttlMs: number; cacheSc
 export function withItemName(context: CallContext, name: string): CallContext {
   if (firstHeader(context.headers, 'mcp-name') === undefined) return context
   return { ...context, headers: { ...context.headers, 'mcp-name': encodeHeader(name) } }
-}
-
-/** Encodes text beyond plain header text. */
-function encodeHeader(value: string): string {
-  const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith('=?')
-  return isPlain ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`
 }
 
 /** A list request of the gateway on behalf of a request without a session. */

@@ -88,3 +88,9 @@ export function decodeHeader(value: string): string {
   const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value)
   return encoded ? Buffer.from(encoded[1] ?? '', 'base64').toString() : value
 }
+
+/** Encodes text beyond plain header text. */
+export function encodeHeader(value: string): string {
+  const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith('=?')
+  return isPlain ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`
+}

@@ -35,7 +35,7 @@ export const headerList = (doc: string) =>
 
 /** Documentation of `methods`. */
 export const methodsDoc =
-  'MCP methods that are checked: a method, `prefix/*`, `*/suffix` or `*`. The most specific entry applies; other methods are not checked. `tasks/result` has the phases of `tools/call` unless another entry than `*` matches it.'
+  'MCP methods that are checked: a method, `prefix/*`, `*/suffix` or `*`. The most specific entry applies; other methods are not checked. `tasks/result` and `tasks/get` have the phases of `tools/call` unless another entry than `*` matches them.'
 
 /** `metadata` of processors. */
 export const processorMetadataSchema = map(

@@ -26,11 +26,15 @@ describe('phases of methods', () => {
     [{ 'tools/call': 'off', '*': 'full' }, false],
     [{ '*': 'full' }, true],
     [{ 'tools/call': 'full', 'tasks/*': 'off' }, false],
-    [{ 'tasks/result': 'response' }, true],
+    [{ 'tasks/result': 'response', 'tasks/get': 'response' }, true],
     [{ 'tools/list': 'full' }, false],
-  ])('%j of tasks/result are those of tools/call unless they have their own key', (methods, isChecked) => {
-    expect(compilePhases(methods)('tasks/result', 'response')).toBe(isChecked)
-  })
+  ])(
+    '%j of results of tasks are those of tools/call unless they have their own key',
+    (methods, isChecked) => {
+      for (const method of ['tasks/result', 'tasks/get'])
+        expect(compilePhases(methods)(method, 'response')).toBe(isChecked)
+    },
+  )
 
   it.each([
     ['tools/call', true],

@@ -9,15 +9,15 @@ export function isMethodPattern(pattern: string): boolean {
 }
 
 /**
- * Compiles the decision whether a processor checks a method in a phase. `tasks/result`, which has the result
- * of a tool call, has the phases of `tools/call` unless a key other than `*` matches it.
+ * Compiles the decision whether a processor checks a method in a phase. `tasks/result` and `tasks/get`, which
+ * have the result of a tool call, have the phases of `tools/call` unless a key other than `*` matches them.
  */
 export function compilePhases(methods: MethodPhases): (method: string, phase: Phase) => boolean {
   const known = new Map<string, string>()
   const patterns = Object.entries(methods).toSorted(bySpecificity)
   const modeOf = (method: string): string => {
     const [pattern, mode] = patterns.find(([key]) => matches(key, method)) ?? ['*', 'off']
-    return method === 'tasks/result' && pattern === '*' ? modeOf('tools/call') : mode.toLowerCase()
+    return taskResults.has(method) && pattern === '*' ? modeOf('tools/call') : mode.toLowerCase()
   }
   return (method, phase) => {
     let mode = known.get(method)
@@ -31,6 +31,7 @@ export function compilePhases(methods: MethodPhases): (method: string, phase: Ph
 }
 
 const maxKnown = 100
+const taskResults: ReadonlySet<string> = new Set(['tasks/result', 'tasks/get'])
 
 /** A method precedes a prefix, a prefix a suffix, a suffix `*`; of the same kind the longer one is first. */
 function bySpecificity([one]: [string, string], [other]: [string, string]): number {

@@ -15,7 +15,7 @@ const masking: Guard = {
 
 const checked = guardTexts({ request: [], response: [masking] }, systemClock)
 
-it.each(['tools/call', 'tasks/result', 'prompts/get', 'resources/read'])(
+it.each(['tools/call', 'tasks/result', 'tasks/get', 'prompts/get', 'resources/read'])(
   'results of %s are checked',
   (method) => {
     expect(checked.checksResult?.(method)).toBe(true)
@@ -39,4 +39,33 @@ describe('errors', () => {
   it('that are null have no texts', () => {
     expect(verdictOf('null')).toBeUndefined()
   })
+})
+
+describe('input of a repeated request', () => {
+  const guarded = guardTexts({ request: [masking], response: [] }, systemClock)
+  const params = {
+    uri: 'secret',
+    inputResponses: {
+      secret: { action: 'accept', content: { type: 'secret', data: ['secret'] } },
+      sampled: { role: 'assistant', content: { type: 'image', data: 'secret', mimeType: 'secret' } },
+      text: { role: 'assistant', content: { type: 'text', text: 'a secret' } },
+    },
+  }
+
+  it.each(['tools/call', 'prompts/get', 'resources/read', 'tasks/update'])(
+    'is checked: %s',
+    async (method) => {
+      const request = { method, target: 't', item: undefined, params: JSON.stringify(params), text: '{}' }
+      const verdict = await guarded.onRequest?.(fixtureExchange(), request)
+      expect(verdict).toMatchObject({ kind: 'replace' })
+      expect(JSON.parse(verdict?.kind === 'replace' ? verdict.text : '{}')).toEqual({
+        uri: 'secret',
+        inputResponses: {
+          secret: { action: 'accept', content: { type: '-', data: ['-'] } },
+          sampled: params.inputResponses.sampled,
+          text: { role: 'assistant', content: { type: 'text', text: 'a -' } },
+        },
+      })
+    },
+  )
 })

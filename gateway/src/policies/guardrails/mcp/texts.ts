@@ -15,13 +15,17 @@ const maxReason = 1_000
 /** Limit on the texts of a message; a message with more fails the check. */
 const maxTexts = 10_000
 
-/** Methods with texts of models in `arguments`. */
-const methodsWithArguments: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
+/** Methods with texts of models in `arguments`, or of users and models in `inputResponses`. */
+const methodsWithInput: ReadonlySet<string> = new Set([
+  ...['tools/call', 'prompts/get'],
+  // Repeated with input (MCP 2026-07-28, Multi Round-Trip Requests; Tasks).
+  ...['resources/read', 'tasks/update'],
+])
 /** Methods with texts in results and errors. */
 const methodsWithTexts: ReadonlySet<string> = new Set([
   ...['tools/call', 'prompts/get', 'resources/read'],
-  // The result of a tool call that runs as a task (MCP 2025-11-25).
-  'tasks/result',
+  // The result of a tool call that runs as a task: of MCP 2025-11-25, and of the extension.
+  ...['tasks/result', 'tasks/get'],
 ])
 
 /** Members of protocol objects that are not text for a model. */
@@ -39,7 +43,7 @@ export function guardTexts({ request, response }: TextGuards, clock: Clock): Mcp
     name: 'guards of texts',
     isGuard: true,
     onRequest(exchange, { method, params }) {
-      if (request.length === 0 || params === undefined || !methodsWithArguments.has(method)) return undefined
+      if (request.length === 0 || params === undefined || !methodsWithInput.has(method)) return undefined
       return checkTexts(exchange, params, { part: 'params', guards: request, clock })
     },
     checksResult: (method) => response.length > 0 && methodsWithTexts.has(method),
@@ -88,7 +92,7 @@ async function checkTexts(
 type FoundText = { readonly path: JsonPath; readonly content: string }
 
 /**
- * The strings of `arguments`, of a result for models, or of an error, in order of the text; undefined if the
+ * The strings of `arguments` and `inputResponses`, of a result for models, or of an error, in order of the text; undefined if the
  * object is not readable or has too many.
  */
 export function textsIn(text: string, part: Part): FoundText[] | undefined {
@@ -97,9 +101,22 @@ export function textsIn(text: string, part: Part): FoundText[] | undefined {
   const found: FoundText[] = []
   const isComplete =
     part === 'params'
-      ? collect(json.value['arguments'], ['arguments'], true, found)
+      ? collect(json.value['arguments'], ['arguments'], true, found) &&
+        collectInput(json.value['inputResponses'], found)
       : collect(json.value, [], part === 'error', found)
   return isComplete ? found : undefined
+}
+
+/** Responses of the client: forms have names of the server in `content`, others members of the protocol. */
+function collectInput(responses: JsonValue | undefined, found: FoundText[]): boolean {
+  if (!isJsonObject(responses)) return collect(responses, ['inputResponses'], true, found)
+  return Object.entries(responses).every(([name, response]) => {
+    const path = ['inputResponses', name]
+    const isForm = isJsonObject(response) && typeof response['action'] === 'string'
+    return isForm
+      ? collect(response['content'], [...path, 'content'], true, found)
+      : collect(response, path, false, found)
+  })
 }
 
 function collect(value: JsonValue | undefined, path: JsonPath, isFree: boolean, found: FoundText[]): boolean {
