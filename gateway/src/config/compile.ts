@@ -171,9 +171,10 @@ async function llmSection(
     reach,
     maxPayloadSize,
     retainsTexts,
+    config: { config: settings },
   }: Surroundings,
 ): Promise<Section> {
-  const limits = { maxBufferSize, jsonLimits, prices }
+  const limits = { maxBufferSize, jsonLimits, prices, modelCatalog: settings?.modelCatalog }
   const { llmRequest, backend, errorFormat } = await runYielding(
     compileLlmSection(config, context, limits),
     createYieldPoint(context.clock),

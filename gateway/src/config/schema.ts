@@ -1,5 +1,6 @@
 import { checkModelCatalog, modelCatalogSchema } from '../backends/llm/catalog/config.ts'
 import { checkLlm } from '../backends/llm/config/check.ts'
+import { checkPreferredCosts } from '../backends/llm/config/check-virtual-models.ts'
 import { guardedLlmFields } from '../backends/llm/config/config.ts'
 import {
   backendReferences,
@@ -291,9 +292,7 @@ export function* configChecks(
   for (const { policies, path } of scopes) {
     const reportPolicy: ReportIssue = (at, message) => report(sections.written([...path, ...at]), message)
     checkPolicyBackends(policies, sections.backends, reportPolicy)
-    // A catalog may be in the database, which is read later.
-    if (config.config?.modelCatalog === undefined && config.config?.storage?.mode !== 'hybrid')
-      checkCosts(policies, reportPolicy)
+    if (!mayHavePrices(config)) checkCosts(policies, reportPolicy)
   }
   checkStorage(config.config ?? {}, under('config'))
   checkTermination(config.config ?? {}, under('config'))
@@ -316,6 +315,7 @@ export function* configChecks(
     checkMcpForwarding(config.mcp.policies, sections.backends, under('mcp', 'policies'))
   }
   if (config.llm) checkLlm(config.llm, under('llm'))
+  if (config.llm && !mayHavePrices(config)) checkPreferredCosts(config.llm, under('llm'))
   checkOwnTls(config, sections, under('llm', 'tls'))
   config.llm?.models.forEach(({ authorization }, index) => {
     if (authorization === undefined) return
@@ -379,4 +379,9 @@ function checkBackendReferences({ mcp }: Config, { backends }: TrafficSections, 
     const found = findBackend(reference, backends)
     if (found === undefined || !hasServers(found)) report(['mcp', ...path], missingBackend(reference, found))
   }
+}
+
+/** Whether the configuration has a catalog, or may have one in the database, which is read later. */
+function mayHavePrices({ config }: Config): boolean {
+  return config?.modelCatalog !== undefined || config?.storage?.mode === 'hybrid'
 }

@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { startGateway } from '../support/gateway.ts'
 import { chat, llmConfig, openAiModel } from '../support/llm-config.ts'
 import { metricValue } from '../support/metrics.ts'
-import { type MockOpenAi, mockOpenAi } from '../support/mock-openai.ts'
-import { jsonAnswer } from '../support/mock-server.ts'
+import { type MockOpenAi, mockOpenAi, openAiErrors } from '../support/mock-openai.ts'
+import { jsonAnswer, member } from '../support/mock-server.ts'
 
 let first: MockOpenAi
 let second: MockOpenAi
@@ -58,5 +58,61 @@ describe('failover', () => {
     const metrics = await gateway.metrics()
     for (const destination of ['llm/one', 'llm/checked'])
       expect(metricValue(metrics, 'tollgate_destination_ejections_total', { destination })).toBe(1)
+  })
+})
+
+describe('the choice among targets', () => {
+  it('follows sessions, labels, prices and the length of prompts', async () => {
+    const models = [
+      openAiModel('one', first.url, { labels: { region: 'eu' } }),
+      openAiModel('two', second.url, { labels: { region: 'us' } }),
+    ]
+    const equals = ['one', 'two'].map((model) => ({ model, priority: 0 }))
+    const sessionAffinity = { source: 'request.headers["x-session"]' }
+    const requiredLabels = { region: 'request.headers["x-region"]' }
+    const virtualModels = [
+      { name: 'sticky', routing: { failover: { targets: equals, sessionAffinity } } },
+      { name: 'pinned', routing: { failover: { targets: equals, requiredLabels } } },
+      { name: 'cheap', routing: { failover: { targets: equals, prefer: 'cost' } } },
+      { name: 'fast', routing: { failover: { targets: equals, prefer: 'latency' } } },
+      {
+        name: 'long',
+        routing: {
+          failover: { targets: failover('one', 'two').failover.targets, contextFallback: true },
+        },
+      },
+    ]
+    const rates = (input: string) => ({ rates: { input, output: '1' } })
+    const limits = { contextWindow: 50 }
+    const inline = { providers: { openai: { models: { one: { ...rates('2'), limits }, two: rates('1') } } } }
+    const gateway = await startGateway({
+      ...llmConfig({}, { models, virtualModels }),
+      config: { modelCatalog: [{ inline }] },
+    })
+    async function served(model: string, headers: Record<string, string> = {}, more: object = {}) {
+      const response = await chat(gateway, { model, ...more }, { headers })
+      return member(await response.json(), 'choices', 0, 'message', 'content') ?? response.status
+    }
+    const sessions = []
+    for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'])
+      sessions.push([
+        await served('sticky', { 'x-session': id }),
+        await served('sticky', { 'x-session': id }),
+      ])
+    for (const [once, again] of sessions) expect(again).toBe(once)
+    expect(new Set(sessions.flat()).size).toBe(2)
+
+    expect(await served('pinned', { 'x-region': 'eu' })).toBe('from the first')
+    expect(await served('pinned', { 'x-region': 'us' })).toBe('from the second')
+    expect(await served('pinned')).toBe(400)
+    expect(await served('cheap')).toBe('from the second')
+
+    expect(await served('long')).toBe('from the first')
+    const content = 'word '.repeat(100)
+    expect(await served('long', {}, { messages: [{ role: 'user', content }] })).toBe('from the second')
+    first.next(openAiErrors.contextLength)
+    expect(await served('long')).toBe('from the second')
+
+    for (let request = 0; request < 4; request += 1) expect(await served('fast')).toMatch(/^from/)
   })
 })

@@ -1,8 +1,10 @@
 import { milliseconds } from '../../lib/duration.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { compileContextWindows } from './catalog/context-windows.ts'
 import type { LlmConfig } from './config/config.ts'
 import { createLlm, type Llm, type LlmLimits } from './llm.ts'
 import { compileModels } from './models/models.ts'
+import type { CatalogFacts } from './models/routing/failover.ts'
 import { defaultEndpoints } from './request/endpoints.ts'
 
 /**
@@ -14,7 +16,7 @@ export function* compileLlmSection(
   context: CompileContext,
   limits: LlmLimits,
 ): Generator<void, Llm> {
-  const models = yield* compileModels(config, context)
+  const models = yield* compileModels(config, context, catalogFacts(config, context, limits))
   return createLlm(
     {
       models,
@@ -30,4 +32,16 @@ export function* compileLlmSection(
     context,
     limits,
   )
+}
+
+/** Prices, and context windows if a virtual model uses them. */
+function catalogFacts(
+  { virtualModels = [] }: LlmConfig,
+  context: CompileContext,
+  { prices, modelCatalog }: LlmLimits,
+): CatalogFacts {
+  const readsWindows = virtualModels.some(({ routing }) => routing.failover?.contextFallback === true)
+  const contextWindows =
+    readsWindows && modelCatalog !== undefined ? compileContextWindows(modelCatalog, context) : undefined
+  return { prices, contextWindows }
 }

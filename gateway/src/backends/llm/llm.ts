@@ -8,6 +8,7 @@ import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import type { AttemptOptions } from './attempt/attempt.ts'
 import { requestPath, type TimeLimits } from './attempt/provider-request.ts'
 import { serveCached } from './cache/serve.ts'
+import type { ModelCatalogConfig } from './catalog/config.ts'
 import type { Prices } from './catalog/prices.ts'
 import { settleCall } from './charge-usage.ts'
 import { type ModelList, modelListReply } from './models/model-list.ts'
@@ -29,6 +30,8 @@ export type LlmLimits = {
   maxReplyBytes?: number
   /** Price lookup; undefined without a model catalog. */
   prices?: Prices | undefined
+  /** `config.modelCatalog`, for context windows. */
+  modelCatalog?: ModelCatalogConfig | undefined
 }
 
 /** LLM traffic of one route: the policy that reads requests, and the backend. */

@@ -9,27 +9,29 @@ export const affinityRoots: ReadonlySet<string> = new Set([
   ...['now', 'request', 'source', 'destination', 'jwt', 'basicAuth', 'apiKey', 'metadata'],
 ])
 
+/** `sessionAffinity` of a place whose expressions have these variables. */
+export function affinitySchemaOf(roots: readonly string[], sourceDoc: string, doc: string) {
+  return object(
+    { source: cel({ doc: sourceDoc, example: 'request.headers["x-session-id"]' }, [...roots]) },
+    { doc },
+  )
+}
+
 /** `sessionAffinity` of a backend. */
-export const sessionAffinitySchema = object(
-  {
-    source: cel(
-      {
-        doc: 'Expression of a text or bytes. Requests of the same value go to the same healthy endpoint. Without a value, or after a failed evaluation, the weights decide.',
-        example: 'request.headers["x-session-id"]',
-      },
-      [...affinityRoots],
-    ),
-  },
-  {
-    doc: 'Sends requests of a session to one endpoint of the backend, without state: a change of the endpoints moves few sessions. Valid for backends with `endpoints`, on routes.',
-  },
+export const sessionAffinitySchema = affinitySchemaOf(
+  [...affinityRoots],
+  'Expression of a text or bytes. Requests of the same value go to the same healthy endpoint. Without a value, or after a failed evaluation, the weights decide.',
+  'Sends requests of a session to one endpoint of the backend, without state: a change of the endpoints moves few sessions. Valid for backends with `endpoints`, on routes.',
 )
 
 export type SessionAffinityConfig = Infer<typeof sessionAffinitySchema>
 
 /** Compiles the digest of the session of a request; undefined without a session. */
-export function compileAffinity({ source }: SessionAffinityConfig): (facts: Facts) => number | undefined {
-  const program = compileCheckedCel(source, affinityRoots)
+export function compileAffinity(
+  { source }: SessionAffinityConfig,
+  roots: ReadonlySet<string> = affinityRoots,
+): (facts: Facts) => number | undefined {
+  const program = compileCheckedCel(source, roots)
   return (facts) => {
     try {
       const value = program.evaluate(facts)
@@ -55,14 +57,18 @@ export function chooseSticky<C extends Choosable>(
   let bestScore = Number.NEGATIVE_INFINITY
   items.forEach((item, index) => {
     if (item.weight <= 0 || item.health?.isEjected() === true) return
-    // In (0, 1): the logarithm is finite and negative.
-    const share = (mix(session ^ (digests[index] ?? 0)) + 0.5) / 2 ** 32
-    const score = Math.log(share) / item.weight
+    const score = rendezvousScore(session, digests[index] ?? 0) / item.weight
     if (score <= bestScore) return
     best = item
     bestScore = score
   })
   return best
+}
+
+/** Score of an item of weight 1 for a session, a finite negative number. The item with the highest one serves. */
+export function rendezvousScore(session: number, digest: number): number {
+  // In (0, 1): the logarithm is finite and negative.
+  return Math.log((mix(session ^ digest) + 0.5) / 2 ** 32)
 }
 
 /** FNV-1a of bytes or of UTF-16 units, with a final mix. */

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
+import { isEventStream } from '../../../net/http/sse.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
@@ -8,12 +9,14 @@ import { callerOf } from '../../../upstream/credentials/caller.ts'
 import type { Candidate } from '../models/candidate.ts'
 import { isFailure } from '../models/eviction/eviction.ts'
 import type { Target } from '../models/target.ts'
-import { readFailedAttempt } from '../reply/error-reply.ts'
+import { readError, readFailedAttempt, recordError } from '../reply/error-reply.ts'
 import { awaitContent } from '../reply/held-stream.ts'
+import { recordLatency } from '../reply/record.ts'
 import { convertReply } from '../reply/reply.ts'
 import type { ReplyOptions } from '../reply/reply-body.ts'
 import { type Attempt, type Call, createAttempt, releaseRequest } from '../request/call.ts'
 import { recordSkip, startRecord } from './attempt-record.ts'
+import { isTooLong, mayBeTooLong } from './context-error.ts'
 import { prepareRequest, type TimeLimits } from './provider-request.ts'
 import { clientCredential, clientHeaders } from './request-headers.ts'
 
@@ -25,6 +28,16 @@ export type Outcome =
   /** The target does not support the request. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   | { readonly kind: 'failed'; readonly failure: GatewayError }
+  /** The prompt is too long for the target, and another candidate may accept it. */
+  | { readonly kind: 'tooLong'; readonly failure: GatewayError }
+
+/** Position of a candidate. */
+export type Turn = {
+  readonly candidate: Candidate
+  readonly isLast: boolean
+  /** Whether a later candidate may accept a prompt that is too long for this one. */
+  hasLarger(): boolean
+}
 
 /**
  * Sends a call to one candidate. The outcome of the last one is a reply or an error. Throws errors that
@@ -33,10 +46,11 @@ export type Outcome =
 export async function attemptCandidate(
   exchange: Exchange,
   call: Call,
-  candidate: Candidate,
-  options: AttemptOptions & { isLast: boolean },
+  turn: Turn,
+  options: AttemptOptions,
 ): Promise<Outcome> {
-  const { context, timeLimits, isLast } = options
+  const { candidate, isLast } = turn
+  const { context, timeLimits } = options
   const { eviction } = candidate.target
   const preparing = prepareRequest(exchange, call, candidate, { timeLimits, workQueue: context.workQueue })
   const prepared = preparing instanceof Promise ? await preparing : preparing
@@ -49,9 +63,9 @@ export async function attemptCandidate(
   if (isLast) releaseRequest(call)
   const attempt = createAttempt(exchange, call, candidate, prepared)
   try {
-    const reply = await sendAttempt(attempt, prepared.request)
+    const reply = await sendAttempt(attempt, prepared.request, options)
     if (record) recordHead(record, reply, context.clock)
-    return await receive(attempt, reply, { ...options, record })
+    return await receive(attempt, reply, { ...options, turn, record })
   } catch (error) {
     if (record) recordFailure(record, codeOf(error), context.clock)
     const failure = countFailure(exchange, candidate.target, error)
@@ -60,29 +74,36 @@ export async function attemptCandidate(
   }
 }
 
-type ReceiveOptions = ReplyOptions & { isLast: boolean; record: AttemptRecord | undefined }
+type ReceiveOptions = ReplyOptions & { turn: Turn; record: AttemptRecord | undefined }
 
 async function receive(attempt: Attempt, reply: Reply, options: ReceiveOptions): Promise<Outcome> {
-  const { isLast, record, context } = options
-  const { target } = attempt.candidate
+  const { turn, record, context } = options
   const isSuccess = reply.status >= 200 && reply.status <= 299
   // A success is counted after its conversion, which may fail.
   const hasFailed = !isSuccess && countResponse(attempt, reply)
-  if (isLast || !(hasFailed || isFailure(reply.status))) {
-    const awaited = isLast ? reply : awaitContent(attempt, reply)
-    const converted = await convertReply(
-      attempt,
-      awaited instanceof Promise ? await awaited : awaited,
-      options,
-    )
-    if (isSuccess) countResponse(attempt, reply)
-    target.editReplyHeaders?.(converted.headers)
-    return { kind: 'reply', reply: converted }
+  if (!turn.isLast && (hasFailed || isFailure(reply.status))) {
+    readFailedAttempt(attempt, reply)
+    return fail(`status_${reply.status}`, 'failed', `upstream answered with status ${reply.status}`)
   }
-  readFailedAttempt(attempt, reply)
-  if (record) recordFailure(record, `status_${reply.status}`, context.clock)
-  const failure = new GatewayError('upstream_invalid', `upstream answered with status ${reply.status}`)
-  return { kind: 'failed', failure }
+  let final = turn.isLast ? reply : await awaitContent(attempt, reply)
+  if (attempt.call.failover?.contextFallback === true && mayBeTooLong(reply.status) && turn.hasLarger()) {
+    const error = await readError(reply, options.maxReplyBytes)
+    if (isTooLong(error.body)) {
+      recordError(attempt, error.body)
+      return fail('context_length', 'tooLong', 'the prompt is too long for the model')
+    }
+    final = error
+  }
+  if (isSuccess && !isEventStream(reply.headers)) recordLatency(attempt, 'whole', context.clock.monotonic())
+  const converted = await convertReply(attempt, final, options)
+  if (isSuccess) countResponse(attempt, reply)
+  attempt.candidate.target.editReplyHeaders?.(converted.headers)
+  return { kind: 'reply', reply: converted }
+
+  function fail(code: string, kind: 'failed' | 'tooLong', message: string): Outcome {
+    if (record) recordFailure(record, code, context.clock)
+    return { kind, failure: new GatewayError('upstream_invalid', message) }
+  }
 }
 
 /** Counts a response for the eviction of its target. Returns whether it is a failure. */
@@ -114,7 +135,7 @@ function codeOf(error: unknown): string {
   return error instanceof GatewayError ? error.code : 'internal'
 }
 
-function sendAttempt(attempt: Attempt, request: OutgoingRequest): Promise<Reply> {
+function sendAttempt(attempt: Attempt, request: OutgoingRequest, { context }: ReplyOptions): Promise<Reply> {
   const { exchange, call, candidate } = attempt
   const { facts, cancellation } = exchange
   if (cancellation.cancelled) throw new GatewayError('request_aborted', 'the client closed the connection')
@@ -125,6 +146,7 @@ function sendAttempt(attempt: Attempt, request: OutgoingRequest): Promise<Reply>
     facts.llm.responseModel = undefined
   }
   call.attempt = attempt
+  if (target.latency) attempt.sentAt = context.clock.monotonic()
   if (attempt.previous) exchange.log.attempts = (exchange.log.attempts ?? 1) + 1
   if (target.authorize) {
     const authorizing = target.authorize.apply(request, callerOf(exchange))

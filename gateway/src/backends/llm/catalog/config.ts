@@ -54,7 +54,7 @@ const model = object(
           maxOutputTokens: optional(integer({ doc: 'Maximum output in tokens.' }, { min: 1 })),
         },
         {
-          doc: 'Limits of the model, for readers of the catalog. The gateway does not enforce them.',
+          doc: 'Limits of the model. The gateway does not enforce them; `contextFallback` of virtual models reads `contextWindow`.',
         },
       ),
     ),

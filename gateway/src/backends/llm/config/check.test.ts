@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { check } from '../../../schema/check.ts'
 import { object } from '../../../schema/dsl.ts'
 import { checkLlm } from './check.ts'
+import { checkPreferredCosts } from './check-virtual-models.ts'
 import { type LlmConfig, llmFields } from './config.ts'
 
 function mistakes(config: LlmConfig): string[] {
@@ -239,5 +240,59 @@ describe('checkLlm', () => {
         virtualModels: [{ name: 'gpt-4o', routing: { weighted: { targets: [{ model: 'gpt-4o' }] } } }],
       }),
     ).toEqual([])
+  })
+})
+
+describe('routing of virtual models', () => {
+  const targets = (...priorities: number[]) => priorities.map((priority) => ({ model: 'gpt-4o', priority }))
+  const sessionAffinity = { source: 'request.headers["x-session"]' }
+
+  it('accepts the choice among equal targets', () => {
+    const models = [{ ...gpt, labels: { region: 'eu' } }]
+    const requiredLabels = { region: 'apiKey.region' }
+    const failover = { targets: targets(0, 0), prefer: 'latency', contextFallback: true, requiredLabels }
+    const weighted = { targets: [{ model: 'gpt-4o' }, { model: 'gpt-4o' }], sessionAffinity }
+    const virtualModels = [
+      { name: 'f', routing: { failover } },
+      { name: 'w', routing: { weighted } },
+    ]
+    const checked = check(object(llmFields, { doc: '' }), { models, virtualModels })
+    expect(checked.kind === 'valid' && mistakes(checked.value)).toEqual([])
+  })
+
+  it.each<[string, object, string]>([
+    ['prefer', { prefer: 'cost' }, 'prefer: requires targets of equal priority'],
+    ['sessionAffinity', { sessionAffinity }, 'sessionAffinity: requires targets of equal priority'],
+    [
+      'both',
+      { targets: targets(0, 0), prefer: 'cost', sessionAffinity },
+      'prefer: is not valid with sessionAffinity: remove one of them',
+    ],
+    [
+      'contextFallback of one target',
+      { targets: targets(0), contextFallback: true },
+      'contextFallback: requires a second target',
+    ],
+    [
+      'unknown labels',
+      { requiredLabels: { region: '"eu"' } },
+      'requiredLabels.region: no entry of llm.models has the label "region"',
+    ],
+  ])('refuses %s without effect', (_, settings, message) => {
+    const failover = { targets: targets(0, 1), ...settings }
+    expect(mistakes(withTargets({ failover }))).toEqual([`virtualModels.0.routing.failover.${message}`])
+  })
+
+  it('refuses expressions that do not compile', () => {
+    const failover = { targets: targets(0, 0), sessionAffinity: { source: 'nothing.id' } }
+    const [mistake] = mistakes(withTargets({ failover }))
+    expect(mistake).toMatch(/^virtualModels\.0\.routing\.failover\.sessionAffinity\.source: .*column 1/)
+  })
+
+  it('refuses a comparison of prices without a catalog', () => {
+    const reported: string[] = []
+    const config = withTargets({ failover: { targets: targets(0, 0), prefer: 'cost' } })
+    checkPreferredCosts(config, (path) => reported.push(path.join('.')))
+    expect(reported).toEqual(['virtualModels.0.routing.failover.prefer'])
   })
 })

@@ -1,18 +1,16 @@
-import { compileCel } from '../../../cel/cel.ts'
 import { parseDuration } from '../../../lib/duration.ts'
 import { nearest } from '../../../lib/nearest.ts'
 import { compilePattern } from '../../../lib/pattern.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 import { checkCachedBody, checkResponseCache } from '../cache/config.ts'
-import { compileNamePattern, namePatternIssue } from '../models/name-pattern.ts'
+import { namePatternIssue } from '../models/name-pattern.ts'
 import { settingsOf, sharedProvider } from '../models/settings.ts'
 import { checkPassthrough } from './check-passthrough.ts'
 import { checkProvider } from './check-provider.ts'
 import { checkModelSettings } from './check-settings.ts'
-import type { LlmConfig, LlmParams, ModelConfig, VirtualModelConfig } from './config.ts'
-import { routingRoots } from './model-settings.ts'
-
-const roots: ReadonlySet<string> = new Set(routingRoots)
+import { checkVirtualModels } from './check-virtual-models.ts'
+import type { LlmConfig, LlmParams, ModelConfig } from './config.ts'
+import { reportDuplicates } from './duplicates.ts'
 
 const oneCredential = 'is not valid with params.apiKey: remove one of them'
 
@@ -114,67 +112,5 @@ function checkIds(models: readonly ModelConfig[], report: ReportIssue): void {
       )
     }
     unconditional.add(key)
-  }
-}
-
-function checkVirtualModels({ models, virtualModels = [] }: LlmConfig, report: ReportIssue): void {
-  const names = virtualModels.map((virtual) => virtual.name)
-  reportDuplicates(names, (index, name) =>
-    report(['virtualModels', index, 'name'], `duplicate virtual model name "${name}"`),
-  )
-  const patterns = models.map((model) => compileNamePattern(model.name))
-  const modelNames = models.map((model) => model.name)
-  for (const [index, virtual] of virtualModels.entries()) {
-    const path = ['virtualModels', index]
-    if (virtual.name.includes('*'))
-      report([...path, 'name'], 'the name of a virtual model must not contain *')
-    for (const [position, target] of targetsOf(virtual).entries()) {
-      const at = [...path, 'routing', routingKind(virtual), 'targets', position, 'model']
-      if (target.includes('*')) report(at, 'a target must be one model: its name must not contain *')
-      else if (names.includes(target) && !modelNames.includes(target)) {
-        report(at, `"${target}" is a virtual model: a target must be one of llm.models`)
-      } else if (!patterns.some((pattern) => pattern.matches(target))) {
-        const near = nearest(target, modelNames)
-        report(at, `no entry of llm.models matches "${target}"${near ? `, did you mean "${near}"?` : ''}`)
-      }
-    }
-    checkRouting(virtual, [...path, 'routing'], report)
-  }
-}
-
-function checkRouting({ routing }: VirtualModelConfig, path: (string | number)[], report: ReportIssue): void {
-  if (routing.weighted !== undefined) {
-    const total = routing.weighted.targets.reduce((sum, { weight }) => sum + (weight ?? 1), 0)
-    if (total === 0) report([...path, 'weighted', 'targets'], 'at least one weight must be greater than 0')
-  }
-  if (routing.conditional === undefined) return
-  const { targets } = routing.conditional
-  for (const [index, { when }] of targets.entries()) {
-    const at = [...path, 'conditional', 'targets', index, 'when']
-    if (when === undefined) {
-      if (index < targets.length - 1) report(at, 'is required for all targets but the last')
-      continue
-    }
-    const compiled = compileCel(when, roots)
-    if (compiled.kind === 'issue')
-      report(at, `${compiled.message} (line ${compiled.line}, column ${compiled.column})`)
-  }
-}
-
-function targetsOf({ routing }: VirtualModelConfig): string[] {
-  const { targets } = routing.weighted ?? routing.failover ?? routing.conditional ?? { targets: [] }
-  return targets.map(({ model }) => model)
-}
-
-function routingKind({ routing }: VirtualModelConfig): 'weighted' | 'failover' | 'conditional' {
-  if (routing.weighted !== undefined) return 'weighted'
-  return routing.failover !== undefined ? 'failover' : 'conditional'
-}
-
-function reportDuplicates(names: readonly string[], report: (index: number, name: string) => void): void {
-  const seen = new Set<string>()
-  for (const [index, name] of names.entries()) {
-    if (seen.has(name)) report(index, name)
-    seen.add(name)
   }
 }

@@ -1,13 +1,12 @@
 import {
   anyOfShapes,
   boolean,
-  cel,
   duration,
   enumeration,
   exactlyOne,
   type Infer,
-  integer,
   list,
+  map,
   name,
   object,
   optional,
@@ -24,8 +23,8 @@ import {
   modelSettingFields,
   paramsSchema,
   providerDefaultsSchema,
-  routingRoots,
 } from './model-settings.ts'
+import { type VirtualModelConfig, virtualModelSchema } from './virtual-models.ts'
 
 const headerMatch = object(
   {
@@ -85,6 +84,12 @@ const modelFields = {
       advanced: true,
     }),
   ),
+  labels: optional(
+    map(name({ doc: 'Value of the label.' }), {
+      doc: 'Labels of the model, such as the region of its servers, for `requiredLabels` of virtual models.',
+      example: { region: 'eu' },
+    }),
+  ),
   visibility: optional(
     enumeration(['public', 'internal'], {
       doc: '`internal` models are available through virtual models only, and are not listed.',
@@ -121,93 +126,6 @@ const provider = object(
   { doc: 'Provider settings shared by the models that reference them.' },
 )
 
-const target = name({
-  doc: 'Model name, matched against `llm.models` like the name in a request. Internal models are included.',
-})
-
-const routing = exactlyOne(
-  {
-    weighted: object(
-      {
-        targets: list(
-          object(
-            {
-              model: target,
-              weight: optional(
-                integer(
-                  {
-                    doc: 'Share of the requests, relative to the sum of the weights. A target with weight 0 is never selected.',
-                    default: 1,
-                  },
-                  { min: 0, max: 1_000_000 },
-                ),
-              ),
-            },
-            { doc: 'One target.' },
-          ),
-          { doc: 'Targets for a random selection by weight, once per request.' },
-          { min: 1 },
-        ),
-      },
-      { doc: 'Distributes requests by weight.' },
-    ),
-    failover: object(
-      {
-        targets: list(
-          object(
-            {
-              model: target,
-              priority: integer(
-                { doc: 'Priority: lower numbers first. Targets of equal priority share the load.' },
-                { min: 0 },
-              ),
-            },
-            { doc: 'One target.' },
-          ),
-          {
-            doc: 'Targets by priority. A failed connection, a timeout, 5xx, 429, and a stream that fails before its first content lead to the next target.',
-          },
-          { min: 1 },
-        ),
-      },
-      { doc: 'Fails over to the next target within a request.' },
-    ),
-    conditional: object(
-      {
-        targets: list(
-          object(
-            {
-              when: optional(
-                cel({ doc: 'Condition; only the last target may be without one.' }, routingRoots),
-              ),
-              model: target,
-            },
-            { doc: 'One target.' },
-          ),
-          {
-            doc: 'Conditions in order. The first true condition selects its target; an evaluation error counts as false.',
-          },
-          { min: 1 },
-        ),
-      },
-      { doc: 'Selects the target by properties of the request.' },
-    ),
-  },
-  {},
-  { doc: 'Selection of the target.' },
-)
-
-const virtualModel = object(
-  {
-    name: name({
-      doc: 'Exact model name in client requests. Takes precedence over `llm.models`.',
-      example: 'fast',
-    }),
-    routing,
-  },
-  { doc: 'A model name with several targets.' },
-)
-
 const modelsMeta = { doc: 'Models available to clients.' }
 
 /** The fields of `llm` except `policies`, which the composition of the section adds. */
@@ -221,7 +139,7 @@ export const llmFields = {
   gateways: optional(gatewayReferences),
   models: list(model, modelsMeta),
   providers: optional(list(provider, { doc: 'Provider settings shared by models.' })),
-  virtualModels: optional(list(virtualModel, { doc: 'Model names with several targets.' })),
+  virtualModels: optional(list(virtualModelSchema, { doc: 'Model names with several targets.' })),
   passthrough: optional(
     boolean({
       doc: 'Forwards paths of unknown LLM calls, with the provider’s credential, to the model in the body or else to the model named `*`.',
@@ -260,8 +178,6 @@ export type ModelConfig = Infer<typeof model> & {
   authorization?: object | undefined
 }
 export type ProviderConfig = Infer<typeof provider>
-export type VirtualModelConfig = Infer<typeof virtualModel>
-export type RoutingConfig = VirtualModelConfig['routing']
 
 /** The fields of the `llm` section that this backend reads. */
 export type LlmConfig = {

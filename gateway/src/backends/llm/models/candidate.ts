@@ -2,7 +2,12 @@ import type { Facts } from '../../../pipeline/exchange.ts'
 import type { Target } from './target.ts'
 
 /** One option to serve a request: the target, and the model name to request. */
-export type Candidate = { readonly target: Target; readonly model: string }
+export type Candidate = {
+  readonly target: Target
+  readonly model: string
+  /** In tokens; undefined if unknown, and without `contextFallback`. */
+  readonly contextWindow?: number | undefined
+}
 
 /** Replaces aliases in the name of a model. */
 export type Rename = (model: string) => string

@@ -16,6 +16,7 @@ import { baseUrlOf } from './base-url.ts'
 import { ambientAuthOf, chosenProvider, compileProvider } from './chosen-provider.ts'
 import { compileEviction, type Eviction } from './eviction/eviction.ts'
 import { compileProviderAuth, type ProviderAuth } from './provider-auth.ts'
+import { type Latency, retainLatency } from './routing/latency.ts'
 import { settingsOf, sharedProvider, tlsOf } from './settings.ts'
 import { compileModelTransformation, type Transform } from './transformation.ts'
 
@@ -55,6 +56,10 @@ export type Target = ProviderAuth & {
   readonly eviction: Eviction
   /** Stored responses; undefined without `cache`. */
   readonly cache?: ResponseCache | undefined
+  /** Observed times to the first byte; undefined if no virtual model prefers short ones. */
+  readonly latency?: Latency | undefined
+  /** Labels of the model. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
   /** `guardrails` of the model as configured; policies find the compiled ones by identity. */
   readonly guardrails: object | undefined
   /** `authorization` of the model, likewise. */
@@ -114,6 +119,10 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     authorization: model.authorization,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(model.name, provider.name),
+    labels: model.labels,
+    latency: observesLatency(config)
+      ? retainLatency(`llm/latency/${identity}/${origin}${basePath}/${params.model ?? ''}`, context)
+      : undefined,
     eviction: compileEviction(
       {
         name: `llm/eviction/${identity}/${origin}${basePath}/${params.model ?? ''}`,
@@ -123,6 +132,10 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
       context,
     ),
   }
+}
+
+function observesLatency({ virtualModels = [] }: LlmConfig): boolean {
+  return virtualModels.some(({ routing }) => routing.failover?.prefer === 'latency')
 }
 
 function keyAuth(key: LlmParams['apiKey']): BackendAuthConfig | undefined {

@@ -37,6 +37,12 @@ export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes
   return { status, headers, body: Buffer.from(errorBody(exchange.errorFormat, refusal).body) }
 }
 
+/** Reads the body of an error completely, so that it can be examined before it is converted. */
+export async function readError(reply: Reply, maxReplyBytes: number): Promise<Reply & { body: Buffer }> {
+  const { 'content-encoding': _, ...headers } = reply.headers
+  return { status: reply.status, headers, body: await readDecoded(reply, maxReplyBytes) }
+}
+
 /** Most bytes of an error that are read for its usage. */
 const maxErrorBytes = 64 * 1024
 
@@ -63,7 +69,7 @@ export function readFailedAttempt(attempt: Attempt, reply: Reply): void {
 }
 
 /** Records usage and model of an error that is a JSON object; false for other errors. */
-function recordError(attempt: Attempt, bytes: Buffer): boolean {
+export function recordError(attempt: Attempt, bytes: Buffer): boolean {
   const object = isLarge(bytes) ? undefined : parseJsonObject(bytes.toString())
   const endpoint = endpointOf(attempt)
   if (object !== undefined && endpoint !== 'passthrough') recordObject(attempt, endpoint, object)

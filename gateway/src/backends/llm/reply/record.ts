@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { Latency } from '../models/routing/latency.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
@@ -40,4 +41,13 @@ export function translationContext(
     includeUsage: !call.hideUsage,
     settings,
   }
+}
+
+/** Records the time to the first byte for the choice among targets, if it is observed. */
+export function recordLatency(
+  { candidate, sentAt }: Attempt,
+  kind: Parameters<Latency['record']>[0],
+  now: number,
+): void {
+  if (sentAt !== undefined) candidate.target.latency?.record(kind, now - sentAt)
 }

@@ -12,7 +12,7 @@ import type { Endpoint } from '../request/endpoints.ts'
 import { answerOf, apiOf } from '../request/llm-message.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
 import type { Translation, TranslationContext } from '../translate/translate.ts'
-import { recordModel, translationContext } from './record.ts'
+import { recordLatency, recordModel, translationContext } from './record.ts'
 import { cancelReply, filterDecodedHeaders } from './reply-body.ts'
 import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch, type StreamWatch } from './stream-watch.ts'
@@ -48,6 +48,7 @@ export function convertStream(
     errorEvent: (error) => errorEvent(exchange, endpoint, error),
     onFirstByte() {
       attempt.firstByteAt = context.clock.monotonic()
+      recordLatency(attempt, 'streamed', attempt.firstByteAt)
     },
     onFailure(error) {
       exchange.log.failure ??= error

@@ -4,6 +4,7 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Candidate } from '../models/candidate.ts'
+import type { FailoverRules } from '../models/routing/resolution.ts'
 import type { Translation } from '../translate/translate.ts'
 import type { ClientEndpoint } from './endpoints.ts'
 import type { FormPart } from './form/scan.ts'
@@ -22,6 +23,7 @@ export type Call = {
   /** Files of a form, whose texts are `json`; undefined for other bodies, and after the last request. */
   files: readonly FormPart[] | undefined
   readonly candidates: readonly Candidate[]
+  readonly failover?: FailoverRules | undefined
   /** The client sent `include_usage: false`, so the usage chunk that the gateway requests is removed. */
   readonly hideUsage: boolean
   /** The request is forwarded in the API of the client, without changes but for the model. */
@@ -60,6 +62,8 @@ export type Attempt = {
   credential: string | undefined
   /** `Clock.monotonic()` at the first byte of streamed content. */
   firstByteAt: number | undefined
+  /** `Clock.monotonic()` before the request, if the time to the first byte is observed. */
+  sentAt: number | undefined
 }
 
 declare module '../../../pipeline/exchange.ts' {
@@ -72,7 +76,7 @@ declare module '../../../pipeline/exchange.ts' {
 export type CallRequest = Omit<Call, 'attempt'>
 
 export function createCall(request: CallRequest): Call {
-  const { endpoint, pathEndpoint, bytes, json, files, candidates, hideUsage, unchanged } = request
+  const { endpoint, pathEndpoint, bytes, json, files, candidates, failover, hideUsage, unchanged } = request
   return {
     endpoint,
     pathEndpoint,
@@ -80,6 +84,7 @@ export function createCall(request: CallRequest): Call {
     json,
     files,
     candidates,
+    failover,
     hideUsage,
     unchanged,
     attempt: undefined,
@@ -108,6 +113,7 @@ export function createAttempt(
     unread: undefined,
     credential: undefined,
     firstByteAt: undefined,
+    sentAt: undefined,
   }
 }
 

@@ -215,7 +215,7 @@ function acceptCall(
   if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)
   const options = json?.value['stream_options']
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
-  const { candidates } = resolution
+  const { candidates, failover } = resolution
   const mode = passthroughOf(candidates)
   if (endpoint === 'passthrough' && mode === undefined && !passesUnknown)
     return refuse(exchange, unknownEndpoint(requestPath(exchange)))
@@ -226,6 +226,7 @@ function acceptCall(
     json,
     files,
     candidates,
+    failover,
     hideUsage: hideUsage && mode === undefined,
     unchanged: mode !== undefined,
   })
