@@ -4,6 +4,8 @@ import { chat, llmConfig, openAiModel } from '../support/llm-config.ts'
 import { metricValue } from '../support/metrics.ts'
 import { type MockOpenAi, mockOpenAi, openAiErrors } from '../support/mock-openai.ts'
 import { jsonAnswer, member } from '../support/mock-server.ts'
+import { readStream } from '../support/sse.ts'
+import { until } from '../support/wait.ts'
 
 let first: MockOpenAi
 let second: MockOpenAi
@@ -114,5 +116,44 @@ describe('the choice among targets', () => {
     expect(await served('long')).toBe('from the second')
 
     for (let request = 0; request < 4; request += 1) expect(await served('fast')).toMatch(/^from/)
+  })
+})
+
+describe('slow and occupied targets', () => {
+  it('are overtaken by a second target, and refuse calls beyond their queue', async () => {
+    const models = [
+      openAiModel('one', first.url),
+      openAiModel('two', second.url),
+      openAiModel('single', second.url, { concurrency: { max: 1, queue: 1, timeout: '30s' } }),
+    ]
+    const hedged = { failover: { ...failover('one', 'two').failover, hedge: { delay: '50ms' } } }
+    const gateway = await startGateway({
+      ...llmConfig({}, { models, virtualModels: [{ name: 'quick', routing: hedged }] }),
+      config: { workerThreads: 2 },
+    })
+    // Only the role arrives in time.
+    first.behaviour.pauseMs = 60_000
+    const { text } = await readStream(await chat(gateway, { model: 'quick', stream: true }))
+    expect(text.match(/"role":"assistant"/g)).toHaveLength(1)
+    expect(text).toContain('[DONE]')
+    await until('the end of the slow request', () => first.seen[0]?.aborted)
+    const [line] = await gateway.logged(1)
+    expect(line).toMatchObject({ servedBy: 'two', attempts: 2, outputTokens: 9, tokensEstimated: true })
+
+    const held = Promise.withResolvers<() => void>()
+    second.next((request, response) => held.resolve(() => openAiErrors.failed(request, response)))
+    const running = chat(gateway, { model: 'single' })
+    const end = await held.promise
+    const others = [1, 2].map(() => chat(gateway, { model: 'single' }, { headers: { connection: 'close' } }))
+    const refused = await Promise.race(others)
+    expect([refused.status, member(await refused.json(), 'error', 'code')]).toEqual([503, 'model_busy'])
+    end()
+    expect((await running).status).toBe(500)
+    const statuses = await Promise.all(others.map(async (other) => (await other).status))
+    expect(statuses.toSorted()).toEqual([200, 503])
+    const metrics = await gateway.metrics()
+    expect(metricValue(metrics, 'tollgate_llm_hedges_total', { model: 'two', outcome: 'won' })).toBe(1)
+    for (const outcome of ['served', 'refused'])
+      expect(metricValue(metrics, 'tollgate_llm_queued_total', { model: 'single', outcome })).toBe(1)
   })
 })

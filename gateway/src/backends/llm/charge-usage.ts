@@ -21,6 +21,9 @@ export function settleCall(exchange: Exchange, { clock }: CompileContext, prices
   const charges: Charge[] = []
   for (let attempt: Attempt | undefined = last; attempt; attempt = attempt.previous) {
     if (attempt.unread) cancelReply(attempt.unread)
+    attempt.slots?.release()
+    attempt.slots = undefined
+    if (attempt.isAbandoned) attempt.usage = estimateAbandoned(attempt)
     const { usage } = attempt
     if (!usage) continue
     facts.usage = addUsage(facts.usage, usage)
@@ -82,6 +85,11 @@ const maxPicodollars = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** Calls that providers do not charge by tokens, and calls that are not read. */
 const withoutUsage: ReadonlySet<Call['endpoint']> = new Set(['count_tokens', 'moderations', 'passthrough'])
+
+/** The provider has read the prompt, and sent no content before the request was cancelled. */
+function estimateAbandoned({ usage, exchange, generatedBytes }: Attempt): Usage {
+  return estimateUsage(usage, estimateTokens(exchange.facts.llmRequest ?? {}), generatedBytes)
+}
 
 function hasUsage({ endpoint }: Call): boolean {
   return !withoutUsage.has(endpoint)

@@ -357,7 +357,15 @@ it('retains an eviction per place of the backend', () => {
     ...fixtureContext(),
     metrics: {
       ...fixtureContext().metrics,
-      llm: () => ({ done() {}, tokens() {}, upstreamError() {}, cost() {}, unknownCost() {} }),
+      llm: () => ({
+        done() {},
+        tokens() {},
+        upstreamError() {},
+        queued() {},
+        hedged() {},
+        cost() {},
+        unknownCost() {},
+      }),
     },
   }
   const names: string[] = []

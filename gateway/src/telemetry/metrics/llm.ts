@@ -32,6 +32,10 @@ export type LlmMeter = {
   /** Counts tokens by type; `keyGroup` is configuration, never client input. */
   tokens(usage: MeteredTokens, keyGroup: string, labels?: readonly string[]): void
   upstreamError(code: string): void
+  /** Counts a call that waited for a slot of the model, or was refused for lack of one. */
+  queued(outcome: 'served' | 'refused'): void
+  /** Counts a second request of a streamed call: whether it was the first with content. */
+  hedged(outcome: 'won' | 'lost'): void
   /** Adds the cost of a call, in picodollars (10^-12 US dollars). */
   cost(amount: bigint, keyGroup: string, labels?: readonly string[]): void
   /** Counts a call without a price in the catalog. */
@@ -78,6 +82,12 @@ export function createLlmMeters(
       },
       upstreamError(code) {
         families.upstreamErrors.slot(model, provider, code).value += 1
+      },
+      queued(outcome) {
+        families.queued.slot(model, provider, outcome).value += 1
+      },
+      hedged(outcome) {
+        families.hedges.slot(model, provider, outcome).value += 1
       },
       cost(amount, keyGroup, labels = []) {
         const slot = families.costs.slot(model, provider, keyGroup, ...labels)
@@ -160,6 +170,16 @@ function createFamilies(registry: MetricRegistry) {
       name: 'tollgate_llm_cost_unknown_total',
       help: 'LLM calls without a cost: the catalog has no such model, or no price for its usage.',
       labels: ['model', 'provider', 'reason'],
+    }),
+    queued: registry.counter({
+      name: 'tollgate_llm_queued_total',
+      help: 'LLM calls that found all concurrent requests of a model in use: served after a wait, or refused.',
+      labels: ['model', 'provider', 'outcome'],
+    }),
+    hedges: registry.counter({
+      name: 'tollgate_llm_hedges_total',
+      help: 'Second requests of streamed LLM calls without content after a delay: won, or lost against the first.',
+      labels: ['model', 'provider', 'outcome'],
     }),
     upstreamErrors: registry.counter({
       name: 'tollgate_upstream_errors_total',

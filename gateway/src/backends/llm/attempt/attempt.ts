@@ -1,6 +1,8 @@
+import type { Cancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isEventStream } from '../../../net/http/sse.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { type AttemptRecord, recordFailure, recordHead } from '../../../pipeline/recording/recording.ts'
@@ -31,12 +33,26 @@ export type Outcome =
   /** The prompt is too long for the target, and another candidate may accept it. */
   | { readonly kind: 'tooLong'; readonly failure: GatewayError }
 
-/** Position of a candidate. */
+/** Position of a candidate. Its slot is acquired, if its target has slots. */
 export type Turn = {
   readonly candidate: Candidate
   readonly isLast: boolean
   /** Whether a later candidate may accept a prompt that is too long for this one. */
   hasLarger(): boolean
+}
+
+/** A request among several of one call. */
+export type Race = { readonly cancellation: Cancellation; attempt: Attempt | undefined }
+
+/** Code of an attempt that another one has overtaken. */
+export const lostRace = 'hedge_lost'
+
+/** A response that may be sent to the client. */
+export type Opened = {
+  readonly kind: 'opened'
+  readonly attempt: Attempt
+  readonly reply: Reply
+  readonly record: AttemptRecord | undefined
 }
 
 /**
@@ -49,8 +65,35 @@ export async function attemptCandidate(
   turn: Turn,
   options: AttemptOptions,
 ): Promise<Outcome> {
-  const { candidate, isLast } = turn
-  const { context, timeLimits } = options
+  const opened = await openCandidate(exchange, call, turn, options)
+  return opened.kind === 'opened' ? finishCandidate(opened, options) : opened
+}
+
+/** Sends a call to one candidate up to its usable response. Releases the slot without one. */
+export async function openCandidate(
+  exchange: Exchange,
+  call: Call,
+  turn: Turn,
+  options: AttemptOptions & { race?: Race },
+): Promise<Opened | Exclude<Outcome, { kind: 'reply' }>> {
+  const { target } = turn.candidate
+  let isOpen = false
+  try {
+    const opened = await openPrepared(exchange, call, turn, options)
+    isOpen = opened.kind === 'opened'
+    return opened
+  } finally {
+    if (!isOpen) target.slots?.release()
+  }
+}
+
+async function openPrepared(
+  exchange: Exchange,
+  call: Call,
+  { candidate, ...turn }: Turn,
+  options: AttemptOptions & { race?: Race },
+): Promise<Opened | Exclude<Outcome, { kind: 'reply' }>> {
+  const { context, timeLimits, race } = options
   const { eviction } = candidate.target
   const preparing = prepareRequest(exchange, call, candidate, { timeLimits, workQueue: context.workQueue })
   const prepared = preparing instanceof Promise ? await preparing : preparing
@@ -60,23 +103,65 @@ export async function attemptCandidate(
     if (record) recordSkip(record, prepared.refusal.code, context.clock)
     return prepared
   }
-  if (isLast) releaseRequest(call)
+  if (turn.isLast) releaseRequest(call)
   const attempt = createAttempt(exchange, call, candidate, prepared)
+  if (race) {
+    race.attempt = attempt
+    prepared.request.cancellation = race.cancellation
+  }
   try {
     const reply = await sendAttempt(attempt, prepared.request, options)
     if (record) recordHead(record, reply, context.clock)
-    return await receive(attempt, reply, { ...options, turn, record })
+    return await receive(attempt, reply, { ...options, turn: { candidate, ...turn }, record })
   } catch (error) {
-    if (record) recordFailure(record, codeOf(error), context.clock)
-    const failure = countFailure(exchange, candidate.target, error)
-    if (failure) return { kind: 'failed', failure }
-    throw error
+    return failAttempt(attempt, error, { record, context, cancellation: race?.cancellation })
   }
+}
+
+/** Converts the response of a candidate. Keeps the slot until the end of the reply. */
+export async function finishCandidate(
+  { attempt, reply, record }: Opened,
+  options: AttemptOptions,
+): Promise<Outcome> {
+  const { target } = attempt.candidate
+  const isSuccess = reply.status >= 200 && reply.status <= 299
+  try {
+    const converted = await convertReply(attempt, reply, options)
+    if (isSuccess) countResponse(attempt, reply)
+    target.editReplyHeaders?.(converted.headers)
+    attempt.slots = target.slots
+    return { kind: 'reply', reply: converted }
+  } catch (error) {
+    target.slots?.release()
+    return failAttempt(attempt, error, { record, context: options.context, cancellation: undefined })
+  }
+}
+
+type FailureOptions = {
+  record: AttemptRecord | undefined
+  context: CompileContext
+  /** Of a race, in which the other request may have won. */
+  cancellation: Cancellation | undefined
+}
+
+/** The failure for the next candidate. Throws errors that another candidate cannot avoid. */
+function failAttempt(
+  { exchange, candidate }: Attempt,
+  error: unknown,
+  { record, context, cancellation = exchange.cancellation }: FailureOptions,
+): { kind: 'failed'; failure: GatewayError } {
+  const isLost = cancellation.cancelled && !exchange.cancellation.cancelled
+  if (record) recordFailure(record, isLost ? lostRace : codeOf(error), context.clock)
+  const failure = countFailure(cancellation, candidate.target, error)
+  if (failure) return { kind: 'failed', failure }
+  throw error
 }
 
 type ReceiveOptions = ReplyOptions & { turn: Turn; record: AttemptRecord | undefined }
 
-async function receive(attempt: Attempt, reply: Reply, options: ReceiveOptions): Promise<Outcome> {
+type Received = Opened | { kind: 'failed' | 'tooLong'; failure: GatewayError }
+
+async function receive(attempt: Attempt, reply: Reply, options: ReceiveOptions): Promise<Received> {
   const { turn, record, context } = options
   const isSuccess = reply.status >= 200 && reply.status <= 299
   // A success is counted after its conversion, which may fail.
@@ -95,12 +180,9 @@ async function receive(attempt: Attempt, reply: Reply, options: ReceiveOptions):
     final = error
   }
   if (isSuccess && !isEventStream(reply.headers)) recordLatency(attempt, 'whole', context.clock.monotonic())
-  const converted = await convertReply(attempt, final, options)
-  if (isSuccess) countResponse(attempt, reply)
-  attempt.candidate.target.editReplyHeaders?.(converted.headers)
-  return { kind: 'reply', reply: converted }
+  return { kind: 'opened', attempt, reply: final, record }
 
-  function fail(code: string, kind: 'failed' | 'tooLong', message: string): Outcome {
+  function fail(code: string, kind: 'failed' | 'tooLong', message: string): Received {
     if (record) recordFailure(record, code, context.clock)
     return { kind, failure: new GatewayError('upstream_invalid', message) }
   }
@@ -115,12 +197,12 @@ function countResponse({ exchange, candidate: { target } }: Attempt, reply: Repl
 
 /** Counts an error of a target. Returns the error if another candidate may avoid it. */
 function countFailure(
-  { cancellation }: Exchange,
+  cancellation: Cancellation,
   { eviction, meter }: Target,
   error: unknown,
 ): GatewayError | undefined {
   const isUpstream = error instanceof GatewayError && error.code.startsWith('upstream_')
-  // A disconnect of the client ends the request to the target, too.
+  // A disconnect of the client ends the request to the target, too, and so does a lost race.
   if (isUpstream && !cancellation.cancelled) {
     meter.upstreamError(error.code)
     eviction.failed()
@@ -135,16 +217,20 @@ function codeOf(error: unknown): string {
   return error instanceof GatewayError ? error.code : 'internal'
 }
 
+/** Stores the model of an attempt in the facts of the request. */
+export function describeAttempt({ exchange: { facts }, candidate: { target } }: Attempt): void {
+  if (!facts.llm) return
+  facts.llm.configuredModel = target.configuredModel
+  facts.llm.provider = target.provider.name
+  facts.llm.responseModel = undefined
+}
+
 function sendAttempt(attempt: Attempt, request: OutgoingRequest, { context }: ReplyOptions): Promise<Reply> {
   const { exchange, call, candidate } = attempt
-  const { facts, cancellation } = exchange
-  if (cancellation.cancelled) throw new GatewayError('request_aborted', 'the client closed the connection')
+  if (request.cancellation?.cancelled === true)
+    throw new GatewayError('request_aborted', 'the client closed the connection')
   const { target } = candidate
-  if (facts.llm) {
-    facts.llm.configuredModel = target.configuredModel
-    facts.llm.provider = target.provider.name
-    facts.llm.responseModel = undefined
-  }
+  describeAttempt(attempt)
   call.attempt = attempt
   if (target.latency) attempt.sentAt = context.clock.monotonic()
   if (attempt.previous) exchange.log.attempts = (exchange.log.attempts ?? 1) + 1

@@ -1,5 +1,6 @@
 import { compileCel } from '../../../cel/cel.ts'
 import { checkCel } from '../../../cel/checked.ts'
+import { parseDuration } from '../../../lib/duration.ts'
 import { nearest } from '../../../lib/nearest.ts'
 import type { Path } from '../../../schema/path.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
@@ -87,7 +88,7 @@ function checkChoice(
 }
 
 function checkFailover(
-  { targets, sessionAffinity, prefer, contextFallback }: FailoverConfig,
+  { targets, sessionAffinity, prefer, contextFallback, hedge }: FailoverConfig,
   path: Path,
   report: ReportIssue,
 ): void {
@@ -98,9 +99,15 @@ function checkFailover(
   if (prefer !== undefined && !hasEquals) report([...path, 'prefer'], 'requires targets of equal priority')
   if (prefer !== undefined && sessionAffinity !== undefined)
     report([...path, 'prefer'], 'is not valid with sessionAffinity: remove one of them')
+  const delayMs = hedge && parseDuration(hedge.delay)
+  if (delayMs !== undefined && (delayMs <= 0 || delayMs > maxHedgeDelayMs))
+    report([...path, 'hedge', 'delay'], 'must be greater than 0, and at most 1m')
+  if (hedge !== undefined && targets.length === 1) report([...path, 'hedge'], 'requires a second target')
   if (contextFallback === true && targets.length === 1)
     report([...path, 'contextFallback'], 'requires a second target')
 }
+
+const maxHedgeDelayMs = 60_000
 
 type ConditionalTargets = NonNullable<VirtualModelConfig['routing']['conditional']>['targets']
 

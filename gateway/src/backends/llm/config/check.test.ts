@@ -274,6 +274,12 @@ describe('routing of virtual models', () => {
       'contextFallback: requires a second target',
     ],
     [
+      'hedge of one target',
+      { targets: targets(0), hedge: { delay: '1s' } },
+      'hedge: requires a second target',
+    ],
+    ['hedge', { hedge: { delay: '0s' } }, 'hedge.delay: must be greater than 0, and at most 1m'],
+    [
       'unknown labels',
       { requiredLabels: { region: '"eu"' } },
       'requiredLabels.region: no entry of llm.models has the label "region"',
@@ -287,6 +293,15 @@ describe('routing of virtual models', () => {
     const failover = { targets: targets(0, 0), sessionAffinity: { source: 'nothing.id' } }
     const [mistake] = mistakes(withTargets({ failover }))
     expect(mistake).toMatch(/^virtualModels\.0\.routing\.failover\.sessionAffinity\.source: .*column 1/)
+  })
+
+  it.each([
+    [{ max: 1, queue: 1, timeout: '2m' }, 'must be greater than 0, and at most 1m'],
+    [{ max: 1, timeout: '1s' }, 'has no effect without queue: set queue, or remove it'],
+  ])('refuses concurrency %j', (concurrency, message) => {
+    expect(mistakes({ models: [{ ...gpt, concurrency }] })).toEqual([
+      `models.0.concurrency.timeout: ${message}`,
+    ])
   })
 
   it('refuses a comparison of prices without a catalog', () => {

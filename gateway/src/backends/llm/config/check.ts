@@ -1,6 +1,7 @@
 import { parseDuration } from '../../../lib/duration.ts'
 import { nearest } from '../../../lib/nearest.ts'
 import { compilePattern } from '../../../lib/pattern.ts'
+import type { Path } from '../../../schema/path.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 import { checkCachedBody, checkResponseCache } from '../cache/config.ts'
 import { namePatternIssue } from '../models/name-pattern.ts'
@@ -46,6 +47,7 @@ export function checkLlm(config: LlmConfig, report: ReportIssue): void {
     checkHeaderPatterns(model, path, report)
     checkModelSettings(model, path, report)
     checkPassthrough(model, config, path, report)
+    checkConcurrency(model, path, report)
     if (model.cache) {
       checkResponseCache(model.cache, (at, message) => report([...path, 'cache', ...at], message))
       const { finalTransformation } = settingsOf(model, sharedProvider(model, config))
@@ -60,6 +62,17 @@ export function checkLlm(config: LlmConfig, report: ReportIssue): void {
     if (text !== undefined && parseDuration(text) === 0) report(['timeouts', key], 'must be greater than 0')
   }
 }
+
+function checkConcurrency({ concurrency }: ModelConfig, path: Path, report: ReportIssue): void {
+  const { queue = 0, timeout } = concurrency ?? {}
+  if (timeout === undefined) return
+  const at = [...path, 'concurrency', 'timeout']
+  const timeoutMs = parseDuration(timeout) ?? 0
+  if (timeoutMs <= 0 || timeoutMs > maxQueueTimeMs) report(at, 'must be greater than 0, and at most 1m')
+  if (queue === 0) report(at, 'has no effect without queue: set queue, or remove it')
+}
+
+const maxQueueTimeMs = 60_000
 
 function checkReference(
   reference: string,

@@ -5,6 +5,7 @@ import {
   enumeration,
   exactlyOne,
   type Infer,
+  integer,
   list,
   map,
   name,
@@ -54,6 +55,28 @@ const custom = object(
 
 const customProvider = object({ custom }, { doc: 'A server with known APIs.' })
 
+const concurrency = object(
+  {
+    max: integer(
+      { doc: 'Most requests to the model at the same time, in all data planes of the process.', example: 20 },
+      { min: 1, max: 1_000_000 },
+    ),
+    queue: optional(
+      integer(
+        { doc: 'Most requests that wait. Further ones are refused with 503 `model_busy`.', default: 0 },
+        { min: 0, max: 100_000 },
+      ),
+    ),
+    timeout: optional(duration({ doc: 'Longest wait of a request.', default: '5s' })),
+  },
+  {
+    doc: 'Limits concurrent requests to the model. A failover tries targets with a free place first.',
+    advanced: true,
+  },
+)
+
+export type ConcurrencyConfig = Infer<typeof concurrency>
+
 const modelFields = {
   name: name({
     doc: 'Model name in client requests: exact, `*`, `prefix*` or `*suffix`. The pattern with the most literal characters wins, then the first one.',
@@ -90,6 +113,7 @@ const modelFields = {
       example: { region: 'eu' },
     }),
   ),
+  concurrency: optional(concurrency),
   visibility: optional(
     enumeration(['public', 'internal'], {
       doc: '`internal` models are available through virtual models only, and are not listed.',

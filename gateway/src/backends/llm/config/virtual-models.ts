@@ -1,6 +1,7 @@
 import {
   boolean,
   cel,
+  duration,
   enumeration,
   exactlyOne,
   type Infer,
@@ -91,6 +92,20 @@ const failover = object(
         doc: 'Uses targets with a larger context window if a prompt is too long: targets whose `contextWindow` in `config.modelCatalog` is smaller than the estimated prompt are tried last, and an error of a provider about the length of the prompt leads to the next target.',
         default: false,
       }),
+    ),
+    hedge: optional(
+      object(
+        {
+          delay: duration({
+            doc: 'Time without content of a stream, after which the request is sent to the next target, too.',
+            example: '2s',
+          }),
+        },
+        {
+          doc: 'Sends streamed requests to a second target if the first is slow. The first content wins, and the other request is cancelled; its prompt is charged as an estimate.',
+          advanced: true,
+        },
+      ),
     ),
   },
   { doc: 'Fails over to the next target within a request.' },

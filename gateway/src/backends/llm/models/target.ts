@@ -18,6 +18,7 @@ import { compileEviction, type Eviction } from './eviction/eviction.ts'
 import { compileProviderAuth, type ProviderAuth } from './provider-auth.ts'
 import { type Latency, retainLatency } from './routing/latency.ts'
 import { settingsOf, sharedProvider, tlsOf } from './settings.ts'
+import { compileSlots, type Slots } from './slots/slots.ts'
 import { compileModelTransformation, type Transform } from './transformation.ts'
 
 const transformationVariables: ReadonlySet<string> = new Set(routingRoots)
@@ -58,6 +59,8 @@ export type Target = ProviderAuth & {
   readonly cache?: ResponseCache | undefined
   /** Observed times to the first byte; undefined if no virtual model prefers short ones. */
   readonly latency?: Latency | undefined
+  /** Slots of concurrent calls; undefined without a limit. */
+  readonly slots?: Slots | undefined
   /** Labels of the model. */
   readonly labels?: Readonly<Record<string, string>> | undefined
   /** `guardrails` of the model as configured; policies find the compiled ones by identity. */
@@ -120,6 +123,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     send: provider.local ?? context.send,
     meter: context.metrics.llm(model.name, provider.name),
     labels: model.labels,
+    slots: model.concurrency && compileSlots(model.concurrency, `llm/slots/${identity}`, context),
     latency: observesLatency(config)
       ? retainLatency(`llm/latency/${identity}/${origin}${basePath}/${params.model ?? ''}`, context)
       : undefined,

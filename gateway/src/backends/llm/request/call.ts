@@ -5,6 +5,7 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { FailoverRules } from '../models/routing/resolution.ts'
+import type { Slots } from '../models/slots/slots.ts'
 import type { Translation } from '../translate/translate.ts'
 import type { ClientEndpoint } from './endpoints.ts'
 import type { FormPart } from './form/scan.ts'
@@ -44,8 +45,12 @@ export type Attempt = {
   readonly translation: Translation | undefined
   /** Settings that a translated response repeats. */
   readonly settings: JsonObject | undefined
-  /** The attempt before a failover. */
-  readonly previous: Attempt | undefined
+  /** The attempt before a failover; of two at the same time, the one that lost. */
+  previous: Attempt | undefined
+  /** Lost against another attempt: what it has generated until its end is not reported. */
+  isAbandoned: boolean
+  /** Slots of the target, of which the reply occupies one until its end. */
+  slots: Slots | undefined
   /** A response with a success status was read completely, or its stream started. */
   succeeded: boolean
   /** Bytes of generated text, counted for estimates. */
@@ -105,6 +110,8 @@ export function createAttempt(
     translation,
     settings,
     previous: call.attempt,
+    isAbandoned: false,
+    slots: undefined,
     succeeded: false,
     generatedBytes: 0,
     usage: undefined,
@@ -115,6 +122,21 @@ export function createAttempt(
     firstByteAt: undefined,
     sentAt: undefined,
   }
+}
+
+/** Makes one of the attempts of a call the latest, in front of the others. */
+export function makeLatest(attempt: Attempt): void {
+  const others: Attempt[] = []
+  for (let other = attempt.call.attempt; other; other = other.previous) {
+    if (other !== attempt) others.push(other)
+  }
+  let previous: Attempt | undefined
+  for (const other of others.reverse()) {
+    other.previous = previous
+    previous = other
+  }
+  attempt.previous = previous
+  attempt.call.attempt = attempt
 }
 
 const emptyBuffer = Buffer.alloc(0)

@@ -1,3 +1,4 @@
+import { milliseconds } from '../../../../lib/duration.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import type { Facts } from '../../../../pipeline/exchange.ts'
 import { compileAffinity, digestOf } from '../../../../upstream/affinity/affinity.ts'
@@ -37,7 +38,11 @@ export function compileFailover(
   const order = compileOrder(config, catalog.prices, context)
   const requirement = config.requiredLabels && compileRequiredLabels(config.requiredLabels)
   const isContextAware = config.contextFallback === true
-  const rules: FailoverRules | undefined = isContextAware ? { contextFallback: true } : undefined
+  const hedgeDelayMs = milliseconds(config.hedge?.delay)
+  const rules: FailoverRules | undefined =
+    isContextAware || hedgeDelayMs !== undefined
+      ? { contextFallback: isContextAware, hedgeDelayMs }
+      : undefined
 
   function candidateFor({ model, digest }: TargetOfPriority, facts: Facts): Equal | undefined {
     const target = lookup(model, facts.request.headers, 'virtual')

@@ -8,6 +8,8 @@ import type { Target } from '../target.ts'
 export type FailoverRules = {
   /** A prompt that is too long for a target leads to the next one with a larger or unknown context window. */
   readonly contextFallback: boolean
+  /** Time without content after which a streamed call is sent to a second target. */
+  readonly hedgeDelayMs: number | undefined
 }
 
 /** The candidates of a request, best first, or a refusal. */
