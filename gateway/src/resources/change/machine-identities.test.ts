@@ -62,6 +62,19 @@ it('ai backends are searched, with the policies beside them', () => {
   ])
 })
 
+it.each(['azureContentSafety', 'googleModelArmor', 'bedrockGuardrails'])(
+  'a guard %s without a credential uses an identity',
+  (kind) => {
+    const guard = { endpoint: 'http://other.test' }
+    const config = (settings: object) => ({
+      llm: { models: [], policies: { guardrails: { request: [{ [kind]: settings }] } } },
+    })
+    expect(paths(config(guard))).toEqual([`llm.policies.guardrails.request.0.${kind}`])
+    expect(paths(config({ ...guard, policies: { backendAuth: { key: 'k' } } }))).toEqual([])
+    expect(paths(config({ ...guard, policies: { backendAuth: { gcp: {} } } }))).toHaveLength(1)
+  },
+)
+
 it('the owner of a part contains its destination', () => {
   const target = { name: 't', mcp: { host: 'a.test' }, policies: { backendAuth: implicit } }
   const extAuthz = { host: 'b.test:1', policies: { backendAuth: implicit } }

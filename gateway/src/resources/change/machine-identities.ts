@@ -1,4 +1,5 @@
 import { findProviderKind } from '../../backends/llm/providers/providers.ts'
+import { ambientAuth } from '../../policies/guardrails/kinds/ambient-auth.ts'
 import type { Path } from '../../schema/path.ts'
 import { childShapes, type Shape } from '../../schema/shape.ts'
 import { machineIdentityOf } from '../../upstream/credentials/machine-identity/machine-identity.ts'
@@ -44,6 +45,8 @@ function* partsIn(value: unknown, place: Place): Generator<IdentityPart> {
       yield { path: [...path, 'provider'], owner: ownerBelow ?? value }
   }
   for (const [key, member] of Object.entries(value)) {
+    if (isGuardWithIdentity(key, member) && hasField(shapes, key))
+      yield { path: [...path, key], owner: ownerBelow ?? value }
     // Policies beside `ai` apply to each of its providers.
     const hasCredential = (key === 'ai' || key === 'groups' || key === 'providers') && ownsCredential
     yield* partsIn(member, { ...below(place, key), owner: ownerBelow, hasCredential })
@@ -81,4 +84,11 @@ function impliesIdentity(provider: unknown): boolean {
     const auth = findProviderKind(name)?.ambientAuth
     return auth !== undefined && machineIdentityOf(auth) !== undefined
   })
+}
+
+/** Whether a guard without a credential uses an identity. */
+function isGuardWithIdentity(kind: string, guard: unknown): boolean {
+  if (!Object.hasOwn(ambientAuth, kind) || guard === undefined) return false
+  const configured = memberOf(memberOf(guard, 'policies'), 'backendAuth')
+  return configured === undefined || configured === null
 }

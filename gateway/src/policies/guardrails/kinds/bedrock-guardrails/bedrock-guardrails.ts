@@ -11,6 +11,7 @@ import {
   type Rejection,
   type Verdict,
 } from '../../guard.ts'
+import { ambientAuth } from '../ambient-auth.ts'
 import { checkService, detectorFields, failsOpen } from '../service/config.ts'
 import { type Ask, invalidResponse, nameForLog } from '../service/detector.ts'
 import { findFirst, slicesOf } from '../service/pieces.ts'
@@ -76,7 +77,7 @@ export function compileBedrockGuardrails(
 ): CompiledKind {
   const { guardrailIdentifier, guardrailVersion, region, policies } = config
   const endpoint = config.endpoint ?? `bedrock-runtime.${region}.amazonaws.com`
-  const auth = withRegion(policies?.backendAuth ?? { aws: {} }, region)
+  const auth = withRegion(policies?.backendAuth ?? ambientAuth.bedrockGuardrails, region)
   const service = compileVendor({ kind, endpoint, node: config, policies, auth, limits }, context)
   const path = `/guardrail/${encodeURIComponent(guardrailIdentifier)}/version/${guardrailVersion}/apply`
   const source = phase === 'request' ? 'INPUT' : 'OUTPUT'

@@ -3,6 +3,7 @@ import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { type Infer, name, object, optional, string } from '../../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../../schema/report.ts'
 import { CheckFailure, type CompiledKind, type Phase, type Rejection } from '../../guard.ts'
+import { ambientAuth } from '../ambient-auth.ts'
 import { checkService, detectorFields } from '../service/config.ts'
 import { compileDetector, invalidResponse, nameForLog } from '../service/detector.ts'
 import { findFirst, joined, piecesOf } from '../service/pieces.ts'
@@ -59,7 +60,7 @@ export function compileGoogleModelArmor(
 ): CompiledKind {
   const { projectId, templateId, location = defaultLocation, policies } = config
   const endpoint = config.endpoint ?? `modelarmor.${location}.rep.googleapis.com`
-  const auth = policies?.backendAuth ?? { gcp: {} }
+  const auth = policies?.backendAuth ?? ambientAuth.googleModelArmor
   const service = compileVendor({ kind, endpoint, node: config, policies, auth, limits }, context)
   const operation = phase === 'request' ? 'sanitizeUserPrompt' : 'sanitizeModelResponse'
   const member = phase === 'request' ? 'userPromptData' : 'modelResponseData'
