@@ -10,6 +10,8 @@ export type FoundServer = {
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
   readonly registrationEndpoint: string | undefined
+  /** Whether the URL of a document may be the id of a client (`client_id_metadata_document_supported`). */
+  readonly readsDocuments: boolean
   /** `token_endpoint_auth_methods_supported`. */
   readonly authMethods: readonly string[] | undefined
   /** Whether authorization responses have `iss` (RFC 9207). */
@@ -69,6 +71,7 @@ export async function discoverServer(options: DiscoveryOptions): Promise<FoundSe
     authorizationEndpoint,
     tokenEndpoint,
     registrationEndpoint: endpoint('registration_endpoint'),
+    readsDocuments: metadata['client_id_metadata_document_supported'] === true,
     authMethods: textsOf(metadata['token_endpoint_auth_methods_supported']),
     sendsIssuer: metadata['authorization_response_iss_parameter_supported'] === true,
     resource: typeof resource?.['resource'] === 'string' ? resource['resource'] : target,

@@ -9,7 +9,11 @@ const genuine = 'https://auth.test'
 
 /** A target, and authorization servers at all other origins. */
 function world({ client }: { client?: { id: string; secret: string | undefined } } = {}, isSilent = false) {
-  const state = { announced: genuine, now: 0, registered: 0, answer: undefined as JsonObject | undefined }
+  const state = {
+    ...{ announced: genuine, now: 0, registered: 0, answer: undefined as JsonObject | undefined },
+    /** Whether the server registers clients, and reads documents. */
+    ...{ registers: true, reads: true },
+  }
   const seen: string[] = []
   const store = createTokenStore(undefined, new Uint8Array(32))
   const json = (value: object, status = 200): Reply => ({
@@ -27,7 +31,11 @@ function world({ client }: { client?: { id: string; secret: string | undefined }
             authorization_endpoint: `${origin}/authorize`,
             token_endpoint: `${origin}/token`,
           },
-          ...{ registration_endpoint: `${origin}/register`, code_challenge_methods_supported: ['S256'] },
+          ...(state.registers ? { registration_endpoint: `${origin}/register` } : {}),
+          ...{
+            code_challenge_methods_supported: ['S256'],
+            client_id_metadata_document_supported: state.reads,
+          },
           authorization_response_iss_parameter_supported: true,
         })
       case '/register':
@@ -46,6 +54,7 @@ function world({ client }: { client?: { id: string; secret: string | undefined }
       ...{ target: 'tools', url: 'https://tools.test/', issuer: undefined, client, scopes: undefined },
       ...{
         redirectUri: 'https://gateway.test/mcp/oauth/callback',
+        documentUrl: 'https://gateway.test/mcp/oauth/client',
         store,
         send,
         connectTimeoutMs: isSilent ? 5 : 15_000,
@@ -130,5 +139,23 @@ it('a login fails after a total time without metadata', async () => {
   expect(await service.authorize('challenge')).toMatchObject({
     kind: 'failed',
     reason: expect.stringContaining('in time'),
+  })
+})
+
+describe('a client without registration', () => {
+  it('is the document of the gateway', async () => {
+    const { state, seen, service, signIn } = world()
+    state.registers = false
+    expect(await signIn()).toEqual({ kind: 'done' })
+    const id = encodeURIComponent('https://gateway.test/mcp/oauth/client')
+    expect(seen[0]).toContain(`client_id=${id}`)
+    expect(await service.token(user, undefined)).toMatchObject({ kind: 'token' })
+    expect(state.registered).toBe(0)
+  })
+
+  it('is not possible if the server does not read documents', async () => {
+    const { state, service } = world()
+    Object.assign(state, { registers: false, reads: false })
+    expect(await service.authorize('challenge')).toMatchObject({ kind: 'failed' })
   })
 })

@@ -43,7 +43,9 @@ export type LoginServiceOptions = {
   readonly url: string
   readonly issuer: string | undefined
   readonly redirectUri: string
-  /** Configured client; undefined to register one. */
+  /** Address of the document that describes the gateway as a client; undefined without HTTPS. */
+  readonly documentUrl: string | undefined
+  /** Configured client; undefined for the document, or to register one. */
   readonly client: { readonly id: string; readonly secret: string | undefined } | undefined
   readonly scopes: readonly string[] | undefined
   readonly store: TokenStore
@@ -90,6 +92,10 @@ export function createLoginService(
   async function clientAt(server: FoundServer): Promise<RegisteredClient> {
     const { issuer } = server
     if (options.client !== undefined) return { ...options.client, issuer, expiresAt: undefined }
+    const { documentUrl } = options
+    // The server must reach the document, so registration precedes it.
+    if (documentUrl !== undefined && server.readsDocuments && server.registrationEndpoint === undefined)
+      return { id: documentUrl, secret: undefined, issuer, expiresAt: undefined }
     const stored = readClient((await store.read(clientKey)) ?? {})
     if (stored?.issuer === issuer && (stored.expiresAt ?? Number.POSITIVE_INFINITY) > clock.now())
       return stored

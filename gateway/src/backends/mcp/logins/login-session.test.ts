@@ -26,9 +26,12 @@ function loginWith(token: CallToken): TargetLogin {
     links: createLoginLinks(new Uint8Array(32), 'x', () => 0),
     service: { token: unexpected, authorize: unexpected, redeem: unexpected },
     link: () => none.url,
-    token: async () => token,
+    token: async (_, refused) => renewed(token, refused),
   }
 }
+
+const renewed = (token: CallToken, refused: string | undefined): CallToken =>
+  token.kind === 'token' && token.token === refused ? { kind: 'token', token: `${refused}, renewed` } : token
 
 function world(behaviours: Parameters<typeof fakeTarget>[1] = {}) {
   const state: { token: CallToken; refused: (string | undefined)[]; wait?: Promise<void> } = {
@@ -39,7 +42,7 @@ function world(behaviours: Parameters<typeof fakeTarget>[1] = {}) {
     async token(_, refused) {
       state.refused.push(refused)
       await state.wait
-      return state.token
+      return renewed(state.token, refused)
     },
   }
   const target = fakeTarget('t', behaviours)
@@ -132,6 +135,25 @@ describe('a refused token', () => {
     expect(state.refused).toEqual([undefined, undefined, undefined, 'a'])
     expect((await ask(session, 'tools/call')).failure).toMatchObject({ kind: 'error' })
     expect(calls).toBe(4)
+  })
+})
+
+describe('a token that cannot be renewed', () => {
+  it('is not sent again', async () => {
+    let calls = 0
+    const behaviours = {
+      'tools/call': () => {
+        calls += 1
+        return unauthorized
+      },
+    }
+    const token = async () => ({ kind: 'token', token: 'a' }) as const
+    const login = { ...loginWith(none), token }
+    const session = withUserAuthorization({ ...fakeTarget('t', { behaviours }), login }).open()
+    const sink = collect()
+    session.request(request(1, 'tools/call'), context, sink)
+    for (let turn = 0; turn < 10; turn += 1) await settle()
+    expect([calls, sink.failure?.kind]).toEqual([1, 'error'])
   })
 })
 

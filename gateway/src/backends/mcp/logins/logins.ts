@@ -13,7 +13,7 @@ import type { TargetAddress } from '../targets/address.ts'
 import type { LoginConfig } from './config.ts'
 import { createLoginLinks, digestOf, type LoginUser } from './links.ts'
 import { createLoginService, type LoginService } from './login-service.ts'
-import { basePathOf, createLoginPages } from './pages.ts'
+import { basePathOf, createLoginPages, documentPathOf } from './pages.ts'
 import { createLoginHub } from './shared-service.ts'
 import type { TargetLogin } from './target-login.ts'
 import { createTokenStore } from './token-store.ts'
@@ -47,6 +47,8 @@ export function compileLogin(
     createLoginService(
       {
         ...{ target, url, issuer, redirectUri, scopes },
+        documentUrl:
+          publicUrl.protocol === 'https:' ? publicUrl.origin + documentPathOf(publicUrl) : undefined,
         client: clientId === undefined ? undefined : { id: clientId, secret },
         store: withPrefix(store, settings),
         send: sendUnder(egress, context.send),
@@ -100,15 +102,25 @@ export function loginPolicy(
   const used = retained('mcp logins: completed', () =>
     createReplayCache(memory, { name: 'mcp logins: completed', capacity: maxLogins }, clock),
   )
-  const pages = logins.map(({ publicUrl, links }) => {
-    const serviceOf = (target: string) =>
-      logins.find((one) => one.target === target && one.publicUrl.href === publicUrl.href)?.service
-    return createLoginPages({ publicUrl, links, serviceOf, used })
-  })
-  const byPath = new Map(pages.flatMap((one) => [[one.start, one] as const, [one.callback, one] as const]))
+  const byUrl = Map.groupBy(logins, ({ publicUrl }) => publicUrl.origin + basePathOf(publicUrl))
+  const pages = [...byUrl.values()].flatMap((group) =>
+    group.slice(0, 1).map(({ publicUrl, links }) => {
+      const serviceOf = (target: string) => group.find((one) => one.target === target)?.service
+      return { host: publicUrl.host, ...createLoginPages({ publicUrl, links, serviceOf, used }) }
+    }),
+  )
+  const places = pages.flatMap((page) =>
+    [page.start, page.callback, page.document].map((path) => ({ path, page })),
+  )
+  const byPath = Map.groupBy(places, ({ path }) => path)
   return {
     name: 'mcp logins',
-    onRequest: (exchange) => byPath.get(exchange.facts.request.path)?.handle(exchange),
+    onRequest(exchange) {
+      const { path, host } = exchange.facts.request
+      const found = byPath.get(path)
+      const [first] = found ?? []
+      return (found?.find(({ page }) => page.host === host) ?? first)?.page.handle(exchange)
+    },
   }
 }
 

@@ -36,6 +36,20 @@ export type TokenOutcome =
 const maxBytes = 256 * 1024
 const timeoutMs = 10_000
 
+/** Metadata of the gateway as a client without a secret (RFC 7591; OpenID Connect Dynamic Client Registration). */
+export function clientMetadata(redirectUri: string) {
+  const { hostname } = new URL(redirectUri)
+  const isLocal = /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(hostname)
+  return {
+    client_name: 'Tollgate',
+    redirect_uris: [redirectUri],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+    application_type: isLocal ? 'native' : 'web',
+  }
+}
+
 export type RegistrationRequest = {
   readonly server: FoundServer
   readonly redirectUri: string
@@ -56,10 +70,7 @@ export async function registerClient({
     authMethods.includes(name),
   )
   const body = JSON.stringify({
-    client_name: 'Tollgate',
-    redirect_uris: [redirectUri],
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
+    ...clientMetadata(redirectUri),
     token_endpoint_auth_method: method ?? 'none',
     ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
   })

@@ -37,7 +37,7 @@ function world() {
     const exchange = fixtureExchange({ method: 'GET', path: pages.callback, query, headers: { cookie } })
     return (await pages.handle(exchange)).status
   }
-  return { begin, complete, redeemed }
+  return { pages, begin, complete, redeemed }
 }
 
 describe('the cookie of a login', () => {
@@ -51,5 +51,21 @@ describe('the cookie of a login', () => {
     expect(redeemed).toEqual([])
     expect(await complete(state, set.split(';')[0] ?? '')).toBe(200)
     expect(redeemed).toMatchObject([{ user: 'ada', origin: { issuer: 'https://auth.test', clientId: 'c' } }])
+  })
+})
+
+describe('the document of the client', () => {
+  it('has the redirect URI, and the address of the document as id', async () => {
+    const { pages } = world()
+    const { status, headers, body } = await pages.handle(
+      fixtureExchange({ method: 'GET', path: '/mcp/oauth/client' }),
+    )
+    expect([status, headers['content-type']]).toEqual([200, 'application/json'])
+    expect(JSON.parse(String(body))).toMatchObject({
+      client_id: 'https://gateway.test/mcp/oauth/client',
+      redirect_uris: ['https://gateway.test/mcp/oauth/callback'],
+      ...{ token_endpoint_auth_method: 'none', application_type: 'web' },
+    })
+    expect((await pages.handle(fixtureExchange({ method: 'POST', path: pages.document }))).status).toBe(405)
   })
 })

@@ -7,12 +7,14 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { digestOf, type LoginLinks, randomText } from './links.ts'
 import type { LoginService } from './login-service.ts'
+import { clientMetadata } from './oauth-client.ts'
 
 /** Pages of the logins of one redirect URI. */
 export type LoginPages = {
   /** Paths of the pages. */
   readonly start: string
   readonly callback: string
+  readonly document: string
   handle(exchange: Exchange): Promise<Reply>
 }
 
@@ -36,11 +38,21 @@ export function basePathOf({ pathname }: URL): string {
   return pathname.replace(/\/+$/, '')
 }
 
+/** Path of the document that describes the gateway as a client (OAuth Client ID Metadata Document). */
+export function documentPathOf(publicUrl: URL): string {
+  return `${basePathOf(publicUrl)}/oauth/client`
+}
+
 /** Creates the pages: the start of a login with the consent of the user, and the redirect URI. */
 export function createLoginPages({ publicUrl, links, serviceOf, used }: LoginPagesOptions): LoginPages {
   const base = `${basePathOf(publicUrl)}/oauth`
   const start = `${base}/start`
   const callback = `${base}/callback`
+  const document = documentPathOf(publicUrl)
+  const metadata = JSON.stringify({
+    client_id: publicUrl.origin + document,
+    ...clientMetadata(publicUrl.origin + callback),
+  })
   const isSecure = publicUrl.protocol === 'https:'
   // No other host of the domain can set a `__Host-` cookie (RFC 6265bis section 4.1.3).
   const cookieName = isSecure ? '__Host-tollgate-mcp-login' : 'tollgate-mcp-login'
@@ -129,11 +141,16 @@ export function createLoginPages({ publicUrl, links, serviceOf, used }: LoginPag
     })
   }
 
+  function describeClient(): Reply {
+    const headers = { 'content-type': 'application/json', 'cache-control': 'public, max-age=3600' }
+    return { status: 200, headers, body: Buffer.from(metadata) }
+  }
+
   return {
-    start,
-    callback,
+    ...{ start, callback, document },
     async handle(exchange) {
       const { path, method } = exchange.facts.request
+      if (path === document) return method === 'GET' ? describeClient() : refuseMethod('GET')
       if (path === callback) return method === 'GET' ? complete(exchange) : refuseMethod('GET')
       if (method === 'POST') return begin(exchange)
       return method === 'GET' ? showStart(exchange) : refuseMethod('GET, POST')

@@ -58,6 +58,11 @@ function authorized(name: string, login: TargetLogin, session: TargetSession): T
       return
     }
     if (merged.isOver()) return
+    // There is no newer token.
+    if (ready.token === refused) {
+      merged.sink.fail(refusedToken(name))
+      return
+    }
     const sink: MessageSink = {
       ...merged.sink,
       fail(failure) {

@@ -57,6 +57,32 @@ describe('the token of a user', () => {
     expect(refreshed).toHaveLength(1)
   })
 
+  it('is not refreshed for each call if the target refuses every token', async () => {
+    const { users, time, outcomes, refreshed } = world()
+    await users.save('ada', tokens('a'))
+    outcomes.push({ kind: 'tokens', tokens: tokens('b') }, { kind: 'tokens', tokens: tokens('c') })
+    expect(await users.token('ada', 'a')).toMatchObject({ token: 'b' })
+    for (let call = 0; call < 3; call += 1)
+      expect(await users.token('ada', 'b')).toMatchObject({ token: 'b' })
+    expect(refreshed).toHaveLength(1)
+    time.now = 30_000
+    expect(await users.token('ada', 'b')).toMatchObject({ token: 'c' })
+    time.now = 60_000
+    for (let call = 0; call < 3; call += 1)
+      expect(await users.token('ada', 'c')).toEqual({ kind: 'unavailable' })
+    expect(refreshed).toHaveLength(3)
+  })
+
+  it('is not a refused one of another call', async () => {
+    const { users, store, outcomes } = world()
+    await store.write('ada', {
+      ...{ accessToken: 'a', refreshToken: 'refresh-a', issuer: 'https://auth.test', clientId: 'c' },
+    })
+    outcomes.push({ kind: 'tokens', tokens: tokens('b') })
+    const found = await Promise.all([users.token('ada', undefined), users.token('ada', 'a')])
+    expect(found).toMatchObject([{ token: 'a' }, { token: 'b' }])
+  })
+
   it('is removed with a refused refresh token', async () => {
     const { users, store, outcomes, reasons } = world()
     await users.save('ada', tokens('a'))

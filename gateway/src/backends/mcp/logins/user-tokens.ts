@@ -32,8 +32,11 @@ const marginMs = 30_000
 const maxUsers = 10_000
 /** Pause after a failed refresh. */
 const retryMs = 5_000
+/** A target that refuses every token must not cause a refresh for each call. */
+const renewalMs = 30_000
 
-type Entry = { tokens: LoginTokens | undefined; retryAt: number }
+/** `retryAt`: end of the pause after a failure. `renewedAt`: time of the last refresh. */
+type Entry = { tokens: LoginTokens | undefined; retryAt: number; renewedAt: number }
 
 /** Creates the tokens of users. Concurrent calls of a user share one read and one refresh. */
 export function createUserTokens({ store, refresh, report, clock }: UserTokensOptions): UserTokens {
@@ -51,7 +54,8 @@ export function createUserTokens({ store, refresh, report, clock }: UserTokensOp
 
   async function load(user: string): Promise<LoginTokens | undefined> {
     const tokens = readTokens(await store.read(user))
-    entries.set(user, { tokens, retryAt: Number.NEGATIVE_INFINITY })
+    const renewedAt = entries.get(user)?.renewedAt ?? Number.NEGATIVE_INFINITY
+    entries.set(user, { tokens, retryAt: Number.NEGATIVE_INFINITY, renewedAt })
     return tokens
   }
 
@@ -68,7 +72,7 @@ export function createUserTokens({ store, refresh, report, clock }: UserTokensOp
     if (outcome.kind === 'tokens') {
       const newer = await replacementOf(user, stored)
       if (newer !== undefined) return tokenOf(newer)
-      await save(user, outcome.tokens)
+      await save(user, outcome.tokens, clock.monotonic())
       return tokenOf(outcome.tokens)
     }
     report(outcome.reason)
@@ -79,7 +83,8 @@ export function createUserTokens({ store, refresh, report, clock }: UserTokensOp
     // The login remains: the metadata of the target may be wrong for some time.
     if (outcome.kind === 'foreign')
       return stored.accessToken !== refused && isValid(stored) ? tokenOf(stored) : { kind: 'none' }
-    entries.set(user, { tokens: stored, retryAt: clock.monotonic() + retryMs })
+    const renewedAt = entries.get(user)?.renewedAt ?? Number.NEGATIVE_INFINITY
+    entries.set(user, { tokens: stored, retryAt: clock.monotonic() + retryMs, renewedAt })
     return stored.accessToken !== refused && isValid(stored) ? tokenOf(stored) : { kind: 'unavailable' }
   }
 
@@ -100,8 +105,12 @@ export function createUserTokens({ store, refresh, report, clock }: UserTokensOp
     return { kind: 'none' }
   }
 
-  async function save(user: string, tokens: LoginTokens): Promise<void> {
-    entries.set(user, { tokens, retryAt: Number.NEGATIVE_INFINITY })
+  async function save(
+    user: string,
+    tokens: LoginTokens,
+    renewedAt = Number.NEGATIVE_INFINITY,
+  ): Promise<void> {
+    entries.set(user, { tokens, retryAt: Number.NEGATIVE_INFINITY, renewedAt })
     await store.write(user, {
       ...{ issuer: tokens.origin.issuer, clientId: tokens.origin.clientId },
       accessToken: tokens.accessToken,
@@ -110,29 +119,46 @@ export function createUserTokens({ store, refresh, report, clock }: UserTokensOp
     })
   }
 
+  /** The stored token, if it needs no renewal. */
+  function known(user: string, refused: string | undefined): UserToken | undefined {
+    const entry = entries.get(user)
+    const tokens = entry?.tokens
+    if (entry === undefined || tokens === undefined) return undefined
+    const now = clock.monotonic()
+    if (tokens.accessToken === refused) {
+      if (now < entry.renewedAt + renewalMs) return tokenOf(tokens)
+      return now < entry.retryAt ? { kind: 'unavailable' } : undefined
+    }
+    if (isFresh(tokens)) return tokenOf(tokens)
+    if (now >= entry.retryAt) return undefined
+    return isValid(tokens) ? tokenOf(tokens) : { kind: 'unavailable' }
+  }
+
+  async function startRenewal(user: string, refused: string | undefined): Promise<UserToken> {
+    const renewal = renew(user, refused).catch((error: unknown): UserToken => {
+      report(error instanceof Error ? error.message : 'unknown')
+      return { kind: 'unavailable' }
+    })
+    pending.set(user, renewal)
+    try {
+      return await renewal
+    } finally {
+      pending.delete(user)
+    }
+  }
+
   return {
     async token(user, refused) {
-      const known = entries.get(user)
-      const tokens = known?.tokens
-      if (tokens !== undefined && tokens.accessToken !== refused) {
-        if (isFresh(tokens)) return tokenOf(tokens)
-        if (known !== undefined && clock.monotonic() < known.retryAt)
-          return isValid(tokens) ? tokenOf(tokens) : { kind: 'unavailable' }
-      }
+      const found = known(user, refused)
+      if (found !== undefined) return found
       const running = pending.get(user)
-      if (running !== undefined) return running
-      const renewal = renew(user, refused).catch((error: unknown): UserToken => {
-        report(error instanceof Error ? error.message : 'unknown')
-        return { kind: 'unavailable' }
-      })
-      pending.set(user, renewal)
-      try {
-        return await renewal
-      } finally {
-        pending.delete(user)
-      }
+      if (running === undefined) return startRenewal(user, refused)
+      const joined = await running
+      // A renewal for another reason may have returned the refused token.
+      if (joined.kind !== 'token' || joined.token !== refused) return joined
+      return known(user, refused) ?? pending.get(user) ?? startRenewal(user, refused)
     },
-    save,
+    save: (user, tokens) => save(user, tokens),
   }
 }
 
