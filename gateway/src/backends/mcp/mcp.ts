@@ -27,6 +27,7 @@ import {
   type McpLimits,
   type Slots,
 } from './sessions/admission.ts'
+import { createOpenStreams } from './sessions/open-streams.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessions, type Sessions } from './sessions/sessions.ts'
 import { readAddress } from './targets/address.ts'
@@ -111,6 +112,7 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
   const sessions = context.retained(`${scope}/sessions`, () =>
     retainSessions(context, { ...options, slots, links: hub.join(scope) }, scope),
   )
+  const streams = context.retained(`${scope}/streams`, createOpenStreams)
   const { prefixMode = 'conditional', failureMode, targets } = config
   const defaults = targetDefaults(config, context, options)
   const resolved = resolveTargets(config, defaults, options)
@@ -130,6 +132,7 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
     ? createEndpoint({
         federation,
         sessions,
+        streams,
         clock: context.clock,
         stateless: config.statefulMode === 'stateless',
         rules,
@@ -143,7 +146,11 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
     : refuseAll
   const pages = federation && loginPolicy(federation.members, context)
   const served = config.dnsRebindingProtection === true ? localOnly(backend) : backend
-  return { backend: served, pages, stop: () => sessions.stop() }
+  const stop = () => {
+    streams.endAll()
+    return sessions.stop()
+  }
+  return { backend: served, pages, stop }
 }
 
 /** Reports targets that fail new sessions, until a session starts or failures end. */

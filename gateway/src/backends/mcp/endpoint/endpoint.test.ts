@@ -21,10 +21,13 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import type { Backend } from '../../../pipeline/policy.ts'
 import { federate } from '../federation/federation.ts'
 import { messageOf } from '../message/json-rpc.ts'
+import type { MessageSink } from '../message/message.ts'
+import { createOpenStreams } from '../sessions/open-streams.ts'
 import { createSessionIds } from '../sessions/session-id.ts'
 import { createSessions, type Sessions } from '../sessions/sessions.ts'
 import type { McpRules } from './call-context.ts'
 import { createEndpoint } from './endpoint.ts'
+import type { EndpointOptions } from './request-body.ts'
 
 const initialize = {
   jsonrpc: '2.0',
@@ -34,7 +37,12 @@ const initialize = {
 }
 const call = (id: number, name = 'echo') => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name } })
 
-type Options = { targets?: FakeTarget[]; stateless?: boolean; rules?: McpRules; maxBodyBytes?: number }
+type Options = Pick<EndpointOptions, 'streams'> & {
+  targets?: FakeTarget[]
+  stateless?: boolean
+  rules?: McpRules
+  maxBodyBytes?: number
+}
 
 /** The client of requests without authentication. */
 const nobody = { owner: '', quotaKey: '' }
@@ -55,11 +63,12 @@ function fixture(options: Options = {}) {
     initializeTimeoutMs: 5_000,
   })
   if (federation === undefined) throw new Error('no targets')
-  const { stateless = false, rules, maxBodyBytes = 10_000 } = options
+  const { stateless = false, rules, streams, maxBodyBytes = 10_000 } = options
   const create = (store: Sessions): Backend =>
     createEndpoint({
       federation,
       sessions: store,
+      streams,
       clock,
       stateless,
       rules,
@@ -917,6 +926,60 @@ describe('requests of revisions without sessions', () => {
     expect(messagesIn(read(reply))).toMatchObject([
       { id: 1, result: { supportedVersions: [version, '2025-11-25'] } },
     ])
+  })
+
+  describe('a subscription', () => {
+    const listen = {
+      jsonrpc: '2.0',
+      id: 7,
+      method: 'subscriptions/listen',
+      params: { ...meta, notifications: {} },
+    }
+    const named = { 'mcp-protocol-version': version, 'mcp-method': 'subscriptions/listen' }
+    const world = () => {
+      const behaviours = {
+        'subscriptions/listen': (_: JsonObject, sink: MessageSink) => {
+          sink.message(messageOf({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged' }))
+          return undefined
+        },
+      }
+      const own = target({ sessionless: true, behaviours })
+      const streams = createOpenStreams()
+      const { backend } = fixture({ targets: [own], streams })
+      const open = async (facts = {}) =>
+        read(await backend(mcpExchange('POST', { headers: named, body: listen, facts })))
+      return { own, streams, open }
+    }
+    const ended = { id: 7, result: { resultType: 'complete' } }
+
+    it('ends with its credential', async () => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      try {
+        const { own, open } = world()
+        const stream = await open({ jwt: { exp: clock.now() / 1_000 + 100 } })
+        vi.advanceTimersByTime(159_000)
+        expect([messagesIn(stream).length, stream.ended]).toEqual([1, false])
+        vi.advanceTimersByTime(2_000)
+        expect(messagesIn(stream)[1]).toMatchObject(ended)
+        expect([stream.ended, own.sessions[0]?.cancelled, own.sessions[0]?.closed]).toEqual([true, 1, 1])
+      } finally {
+        vi.useRealTimers()
+      }
+    })
+
+    it('ends at shutdown, and with its targets', async () => {
+      const { own, streams, open } = world()
+      const first = await open()
+      streams.endAll()
+      expect(messagesIn(first)[1]).toMatchObject(ended)
+      const second = await open()
+      const { target: combined } = single()
+      streams.retain({ target: combined, members: [own] })
+      expect(second.ended).toBe(false)
+      streams.retain({ target: combined, members: [] })
+      expect(messagesIn(second)[1]).toMatchObject(ended)
+      expect(own.sessions.map(({ closed }) => closed)).toEqual([1, 1])
+    })
   })
 
   it('receive the supported revisions when they cannot be served', async () => {

@@ -24,6 +24,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
     if (!current) {
       current = true
       sessions.retain(federation)
+      options.streams?.retain(federation)
     }
     const { method } = exchange.facts.request
     const path = exchange.forwarding?.path ?? exchange.facts.request.path

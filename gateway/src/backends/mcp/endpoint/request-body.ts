@@ -10,6 +10,7 @@ import type { McpCheck } from '../../../pipeline/mcp/mcp-check.ts'
 import { hasCoding } from '../../../pipeline/request-edits.ts'
 import type { Federation } from '../federation/federation.ts'
 import { type ClientBatch, type ClientMessage, readClientContent } from '../message/json-rpc.ts'
+import type { OpenStreams } from '../sessions/open-streams.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { McpRules } from './call-context.ts'
 import { refuseMcp } from './error-responses.ts'
@@ -18,6 +19,8 @@ import { refuseMcp } from './error-responses.ts'
 export type EndpointOptions = {
   federation: Federation
   sessions: Sessions
+  /** Streams without sessions, which end at shutdown. */
+  streams?: OpenStreams | undefined
   clock: Clock
   stateless: boolean
   rules: McpRules | undefined

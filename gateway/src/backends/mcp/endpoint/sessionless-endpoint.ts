@@ -10,8 +10,9 @@ import {
 } from '../message/json-rpc.ts'
 import type { MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import { headerMismatchOf, revisions, sessionlessRevisions, versionInMeta } from '../message/protocol.ts'
+import { endOfSubscription, listenMethod } from '../message/subscriptions.ts'
 import type { CallContext, TargetSession } from '../targets/target.ts'
-import { recordResult } from './call-context.ts'
+import { credentialLifetimeMs, recordResult } from './call-context.ts'
 import { accepted, failureText, refuseMcp, replyToFailure, replyWithJsonRpcError } from './error-responses.ts'
 import { type ClientRequest, type EndpointOptions, idTextOf } from './request-body.ts'
 import { createResponseStream, startResponse } from './response-stream.ts'
@@ -25,10 +26,15 @@ export type SessionlessEndpoint = {
   handleStateless(exchange: Exchange, message: ClientMessage, context: CallContext): Reply | Promise<Reply>
 }
 
-type Refuse = (exchange: Exchange, failure: TargetFailure, message: ClientRequest) => Reply
+type Responding = {
+  refuse(exchange: Exchange, failure: TargetFailure, message: ClientRequest): Reply
+  start(sink: MessageSink): MessageFlow
+  onEnd?(): void
+}
 
 /** Sessionless part of the streamable HTTP transport. */
-export function createSessionlessEndpoint({ federation, version }: EndpointOptions): SessionlessEndpoint {
+export function createSessionlessEndpoint(options: EndpointOptions): SessionlessEndpoint {
+  const { federation, version } = options
   return {
     forward(exchange, message, context) {
       const { headers } = exchange.facts.request
@@ -48,6 +54,7 @@ export function createSessionlessEndpoint({ federation, version }: EndpointOptio
       }
       const target = federation.target.openFor?.(message.json) ?? federation.target.open()
       if (message.kind !== 'request') return deliverOnce(exchange, message, context, target)
+      if (message.method === listenMethod) return subscribe(exchange, message, target, context)
       return respondFrom(exchange, message, target, {
         refuse: replyToFailure,
         start: (sink) =>
@@ -74,6 +81,35 @@ export function createSessionlessEndpoint({ federation, version }: EndpointOptio
         start: (sink) => sendStatelessRequest(target, message.json, context, { sink, version }),
       })
     },
+  }
+
+  /** Responds with a stream that ends with its credential; the client reopens it with a new one. */
+  function subscribe(
+    exchange: Exchange,
+    message: ClientRequest,
+    target: TargetSession,
+    context: CallContext,
+  ): Promise<Reply> {
+    let remove = () => {}
+    let expiry: NodeJS.Timeout | undefined
+    return respondFrom(exchange, message, target, {
+      refuse: replyToFailure,
+      start(sink) {
+        const end = () => {
+          sink.message(endOfSubscription(message.id))
+          flow.cancel()
+          sink.end()
+        }
+        remove = options.streams?.add(federation, end) ?? remove
+        expiry = setTimeout(end, credentialLifetimeMs(exchange, options.clock.now())).unref()
+        const flow = target.request(message.json, context, sink)
+        return flow
+      },
+      onEnd() {
+        remove()
+        clearTimeout(expiry)
+      },
+    })
   }
 }
 
@@ -108,14 +144,17 @@ function respondFrom(
   exchange: Exchange,
   message: ClientRequest,
   target: TargetSession,
-  { refuse, start }: { refuse: Refuse; start(sink: MessageSink): MessageFlow },
+  { refuse, start, onEnd }: Responding,
 ): Promise<Reply> {
   const response = createResponseStream({
     completes: (received) => isResponseTo(received, message.id),
     onResponse: (received) => recordResult(exchange, received),
     refuse: (failure) => refuse(exchange, failure, message),
     errorText: (failure) => failureText(failure, message),
-    onEnd: () => void target.close(),
+    onEnd() {
+      onEnd?.()
+      void target.close()
+    },
   })
   startResponse(exchange, response, () => start(response.sink))
   return response.reply

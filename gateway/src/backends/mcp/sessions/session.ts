@@ -78,7 +78,7 @@ export type Session = {
 }
 
 /** Whether all targets of the session are part of the current configuration. */
-export function isConfigured({ federation }: Session, current: Federation): boolean {
+export function isConfigured({ federation }: Pick<Session, 'federation'>, current: Federation): boolean {
   return federation === current || federation.members.every((member) => current.members.includes(member))
 }
 

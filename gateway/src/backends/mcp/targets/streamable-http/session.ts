@@ -5,6 +5,7 @@ import { firstHeader, type Headers } from '../../../../net/http/headers.ts'
 import { isEventStream } from '../../../../net/http/sse.ts'
 import type { OutgoingRequest, Reply, Send } from '../../../../net/http-client/send.ts'
 import type { Message, MessageSink, TargetFailure } from '../../message/message.ts'
+import { listenMethod } from '../../message/subscriptions.ts'
 import type { TargetAddress } from '../address.ts'
 import { discard, readErrorReply } from '../http-replies.ts'
 import type { CallContext, Listening, TargetSession } from '../target.ts'
@@ -33,7 +34,7 @@ const closeTimeoutMs = 5_000
 const deliverTimeoutMs = 60_000
 /** Idle limit of a call: tools may run long, or wait for a person. TCP detects lost connections. */
 const callIdleMs = 60 * 60_000
-/** Idle limit of a stream of messages outside requests. */
+/** Idle limit of a stream of messages outside requests, also of a subscription. */
 const listenIdleMs = 24 * 60 * 60_000
 /** RFC 9110 section 5.5. With several targets, the client's header contains arbitrary encoded event ids. */
 const headerText = /^[\t\x20-\x7e\x80-\xff]*$/
@@ -105,7 +106,8 @@ function callRequest(
   headers['accept'] = 'application/json, text/event-stream'
   headers['content-type'] = 'application/json'
   const body = message.text
-  return { origin, path, method: 'POST', headers, body, cancellation, idleTimeoutMs: callIdleMs }
+  const idleTimeoutMs = message.value['method'] === listenMethod ? listenIdleMs : callIdleMs
+  return { origin, path, method: 'POST', headers, body, cancellation, idleTimeoutMs }
 }
 
 function listenRequest(
