@@ -17,7 +17,7 @@ const readOtherwise: [keys: RegExp, reason: string][] = [
     /\bmodels\.(tags|limits\.(contextWindow|maxOutputTokens))$/,
     'information for readers of the model catalog',
   ],
-  [/\bparams\.(azure|vertex)\w+$/, 'settings of a kind of provider, by the names in its `params`'],
+  [/\bparams\.(aws|azure|vertex)\w+$/, 'settings of a kind of provider, by the names in its `params`'],
   [/\b(params|ai(\.groups\.providers)?)\.tokenize$/, 'limits estimate every request, with either value'],
 ]
 

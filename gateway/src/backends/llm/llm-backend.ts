@@ -174,6 +174,7 @@ function compileEntry(
       {
         at: `${place}: backendAuth.key`,
         use: { source: merged.backendAuth ?? entry, destination: entry, owner, connection: merged },
+        region: provider.signingRegion,
       },
       context,
     ),

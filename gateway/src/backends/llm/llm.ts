@@ -20,6 +20,7 @@ import { type Call, callOf } from './request/call.ts'
 import type { Endpoints } from './request/endpoints.ts'
 import { createEstimate } from './request/estimate.ts'
 import { readRequest } from './request/request.ts'
+import { translationsFrom } from './translate/translations.ts'
 
 export type LlmLimits = {
   /** Limit of a request body: `frontendPolicies.http.maxBufferSize`. */
@@ -88,13 +89,15 @@ export function createLlm(
   }
 }
 
-/** Providers of OpenAI's API have no token counting, so the gateway estimates. */
+/** Most providers have no token counting, so the gateway estimates. */
 function countsLocally({ endpoint, candidates, unchanged }: Call): boolean {
   if (endpoint !== 'count_tokens' || unchanged) return false
   const [first] = candidates
   if (first === undefined) return true
   const { target, model } = first
-  return pathsOf(target.provider, { model, streaming: false }).count_tokens === undefined
+  const paths = pathsOf(target.provider, { model, streaming: false })
+  if (paths.count_tokens !== undefined) return false
+  return !translationsFrom('count_tokens').some(({ upstream }) => paths[upstream] !== undefined)
 }
 
 /** `estimated` and the header mark the count, because clients compare it with limits of the model. */

@@ -7,7 +7,7 @@ type Keys = ReadonlyMap<string, readonly string[]>
 
 /** Keys of agentgateway for a later version of this product: providers and guards of cloud vendors. */
 const planned: ReadonlySet<string> = new Set([
-  ...['azureOpenAI', 'bedrock', 'copilot', 'aws'],
+  ...['azureOpenAI', 'copilot', 'aws'],
   'awsRegion',
   ...['openAIModeration', 'bedrockGuardrails', 'googleModelArmor', 'azureContentSafety'],
 ])

@@ -13,7 +13,7 @@ import { isFailure } from '../models/eviction/eviction.ts'
 import type { Target } from '../models/target.ts'
 import { readError, readFailedAttempt, recordError } from '../reply/error-reply.ts'
 import { awaitContent } from '../reply/held-stream.ts'
-import { recordLatency } from '../reply/record.ts'
+import { endpointOf, recordLatency } from '../reply/record.ts'
 import { convertReply } from '../reply/reply.ts'
 import type { ReplyOptions } from '../reply/reply-body.ts'
 import { type Attempt, type Call, createAttempt, releaseRequest } from '../request/call.ts'
@@ -110,7 +110,7 @@ async function openPrepared(
     prepared.request.cancellation = race.cancellation
   }
   try {
-    const reply = await sendAttempt(attempt, prepared.request, options)
+    const reply = readReply(attempt, await sendAttempt(attempt, prepared.request, options))
     if (record) recordHead(record, reply, context.clock)
     return await receive(attempt, reply, { ...options, turn: { candidate, ...turn }, record })
   } catch (error) {
@@ -223,6 +223,14 @@ export function describeAttempt({ exchange: { facts }, candidate: { target } }: 
   facts.llm.configuredModel = target.configuredModel
   facts.llm.provider = target.provider.name
   facts.llm.responseModel = undefined
+}
+
+/** The response in the forms that the gateway reads: some services have their own form of streams. */
+function readReply(attempt: Attempt, reply: Reply): Reply {
+  const { readReply: convert } = attempt.candidate.target.provider
+  if (convert === undefined || reply.status < 200 || reply.status > 299) return reply
+  const endpoint = endpointOf(attempt)
+  return endpoint === 'passthrough' ? reply : convert(endpoint, reply)
 }
 
 function sendAttempt(attempt: Attempt, request: OutgoingRequest, { context }: ReplyOptions): Promise<Reply> {

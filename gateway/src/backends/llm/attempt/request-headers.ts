@@ -58,6 +58,8 @@ const filterHeaders = createHeaderFilter(
   (name) =>
     withheldNames.has(name) ||
     isWithheldHeader(name) ||
+    // Settings of services of AWS, such as guardrails, and parts of signatures.
+    name.startsWith('x-amz') ||
     name.startsWith('sec-') ||
     name.startsWith('access-control-'),
 )

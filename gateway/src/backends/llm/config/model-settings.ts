@@ -18,6 +18,7 @@ import { backendTlsSchema } from '../../../upstream/connection-config.ts'
 import { backendAuthSchema } from '../../../upstream/credentials/config.ts'
 import { headerModifierOf } from '../../../upstream/header-modifier.ts'
 import { azureParams } from '../providers/azure.ts'
+import { bedrockParams } from '../providers/bedrock/bedrock.ts'
 import { vertexParams } from '../providers/google/vertex.ts'
 import { promptCachingSchema, promptsSchema } from '../rewrite/config.ts'
 
@@ -83,6 +84,7 @@ export const paramsSchema = object(
     tokenize: optional(tokenizeSchema),
     ...azureParams,
     ...vertexParams,
+    ...bedrockParams,
   },
   { doc: 'Address, credential and model of requests to the provider.' },
 )

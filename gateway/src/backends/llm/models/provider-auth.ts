@@ -24,7 +24,7 @@ export type ProviderAuth = {
  */
 export function compileProviderAuth(
   auth: BackendAuthConfig | undefined,
-  { at, use }: { at: string; use: CredentialUse },
+  { at, use, region }: { at: string; use: CredentialUse; region: string | undefined },
   context: CompileContext,
 ): ProviderAuth {
   const isPlain = auth !== undefined && usesDefaultPlace(auth)
@@ -33,8 +33,17 @@ export function compileProviderAuth(
     configuredKey: key,
     credential: isPlain ? key : undefined,
     forwardsCredential: isPlain && auth.passthrough !== undefined,
-    authorize: isPlain ? undefined : compileAuthorize(auth, context, use),
+    authorize: isPlain ? undefined : compileAuthorize(withRegion(auth, region), context, use),
   }
+}
+
+/** The region of a provider applies to addresses without one, such as those of proxies. */
+function withRegion(
+  auth: BackendAuthConfig | undefined,
+  region: string | undefined,
+): BackendAuthConfig | undefined {
+  if (auth?.aws === undefined || auth.aws.region !== undefined) return auth
+  return { ...auth, aws: { ...auth.aws, region } }
 }
 
 /** Whether the provider determines the location of the credential. */

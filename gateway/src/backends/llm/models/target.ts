@@ -104,6 +104,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
           destination: addressNode(model, shared),
           connection: { backendTLS: tls },
         },
+        region: provider.signingRegion,
       },
       context,
     ),

@@ -1,5 +1,6 @@
+import type { JsonObject } from '../../../lib/json/json.ts'
 import type { Headers } from '../../../net/http/headers.ts'
-import type { OutgoingRequest, Send } from '../../../net/http-client/send.ts'
+import type { OutgoingRequest, Reply, Send } from '../../../net/http-client/send.ts'
 import type { Schema } from '../../../schema/dsl.ts'
 import type { BackendAuthConfig } from '../../../upstream/credentials/config.ts'
 import type { Endpoint } from '../request/endpoints.ts'
@@ -41,6 +42,12 @@ export type Provider = {
   renamesMaxTokens?(model: string): boolean
   /** Required headers; headers of the client take precedence. */
   readonly defaultHeaders?: Headers
+  /** Converts a successful response of the service to one with JSON or server-sent events. */
+  readReply?(endpoint: Endpoint, reply: Reply): Reply
+  /** The client's error body for an error of a service whose errors differ from those of its API. */
+  errorBody?(endpoint: Endpoint, status: number, body: string): JsonObject
+  /** Region of signatures, for addresses without one. */
+  readonly signingRegion?: string
   /** Adds the credential to the request. */
   authorize(request: OutgoingRequest, credential: string): void
   /** Replaces the network for a provider inside the gateway. */

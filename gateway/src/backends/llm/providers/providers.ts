@@ -1,6 +1,7 @@
 import type { Endpoint } from '../request/endpoints.ts'
 import { anthropic } from './anthropic.ts'
 import { azureKind } from './azure.ts'
+import { bedrockKind } from './bedrock/bedrock.ts'
 import { customKind } from './custom.ts'
 import { echo } from './echo/echo.ts'
 import { gemini } from './google/gemini.ts'
@@ -17,6 +18,7 @@ export const providerKinds: readonly ProviderKind[] = [
   azureKind,
   fixedKind(gemini),
   vertexKind,
+  bedrockKind,
   customKind,
   ...presetKinds,
 ]

@@ -28,11 +28,14 @@ export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes
   exchange.log.errorCode ??= 'upstream_error'
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
   const isJson = recordError(attempt, bytes)
-  if (isJson && !translation) return { status, headers, body: bytes }
+  const { errorBody: ownBody } = candidate.target.provider
+  if (isJson && !translation && !ownBody) return { status, headers, body: bytes }
   headers['content-type'] = 'application/json'
-  if (isJson && translation) {
-    return { status, headers, body: Buffer.from(JSON.stringify(translation.error(status, bytes.toString()))) }
-  }
+  const text = bytes.toString()
+  const converted = isJson
+    ? (translation?.error(status, text) ?? ownBody?.(call.endpoint, status, text))
+    : undefined
+  if (converted !== undefined) return { status, headers, body: Buffer.from(JSON.stringify(converted)) }
   const refusal = { status, code: 'upstream_error', message: `upstream answered with status ${status}` }
   return { status, headers, body: Buffer.from(errorBody(exchange.errorFormat, refusal).body) }
 }

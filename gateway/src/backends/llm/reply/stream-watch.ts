@@ -80,6 +80,10 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   generate_content: () => geminiState,
   messages: () => createNamedState(messagesEnds),
   responses: () => createNamedState(responsesEnds),
+  converse: () => createNamedState(converseEnds),
+  converse_count: () => openAiState,
+  titan_embeddings: () => openAiState,
+  cohere_embeddings: () => openAiState,
   moderations: () => openAiState,
   rerank: () => openAiState,
   rerank_v2: () => openAiState,
@@ -128,6 +132,12 @@ function geminiState(lines: string): StreamWatch['state'] {
 const messagesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
   ['message_stop', 'ended'],
   ['error', 'failed'],
+] satisfies [string, StreamWatch['state']][])
+
+/** The last event has the usage. */
+const converseEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
+  ['metadata', 'ended'],
+  ['exception', 'failed'],
 ] satisfies [string, StreamWatch['state']][])
 
 const responsesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
@@ -187,7 +197,16 @@ function generatedBytes(lines: string, key: string): number {
 /**
  * Prefixes of delta members with generated text; `reasoning` includes `reasoning_content` and similar names.
  */
-const textMembers = ['content', 'text', 'arguments', 'partial_json', 'thinking', 'reasoning', 'refusal']
+const textMembers = [
+  'input',
+  'content',
+  'text',
+  'arguments',
+  'partial_json',
+  'thinking',
+  'reasoning',
+  'refusal',
+]
 
 /** Bytes of generated text in the object that opens at `start`. */
 function textBytesIn(lines: string, start: number): number {

@@ -41,8 +41,14 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
     case 'transcriptions':
     case 'translations':
       return transcriptionUsage(message['usage'])
+    case 'converse':
+      return converseUsage(message['usage'])
+    case 'titan_embeddings':
+      return titanUsage(message['inputTextTokenCount'])
     case 'moderations':
     case 'count_tokens':
+    case 'converse_count':
+    case 'cohere_embeddings':
       return undefined
   }
 }
@@ -188,6 +194,41 @@ function predictUsage(predictions: JsonValue | undefined): Usage | undefined {
     cachedInputTokens: 0,
     cacheCreationInputTokens: 0,
     reasoningTokens: 0,
+  })
+}
+
+/**
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html: input tokens exclude cache reads and
+ * writes, which are added here.
+ */
+function converseUsage(value: JsonValue | undefined): Usage | undefined {
+  if (!isJsonObject(value)) return undefined
+  const input = count(value['inputTokens'])
+  const output = count(value['outputTokens'])
+  if (input === undefined && output === undefined) return undefined
+  const cached = count(value['cacheReadInputTokens']) ?? 0
+  const created = count(value['cacheWriteInputTokens']) ?? 0
+  return usage({
+    inputTokens: (input ?? 0) + cached + created,
+    outputTokens: output ?? 0,
+    cachedInputTokens: cached,
+    cacheCreationInputTokens: created,
+    reasoningTokens: 0,
+  })
+}
+
+/** https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html */
+function titanUsage(value: JsonValue | undefined): Usage | undefined {
+  const inputTokens = count(value)
+  if (inputTokens === undefined) return undefined
+  return usage({
+    ...{
+      inputTokens,
+      outputTokens: 0,
+      cachedInputTokens: 0,
+      cacheCreationInputTokens: 0,
+      reasoningTokens: 0,
+    },
   })
 }
 

@@ -19,8 +19,18 @@ export type ClientEndpoint =
   | 'transcriptions'
   | 'translations'
 
-/** Calls of clients and of upstreams: `generateContent` of Gemini and `predict` of Vertex AI serve translated ones. */
-export type Endpoint = ClientEndpoint | 'generate_content' | 'predict'
+/**
+ * Calls of clients and of upstreams: `generateContent` of Gemini, `predict` of Vertex AI and the calls of Amazon Bedrock
+ * serve translated ones.
+ */
+export type Endpoint =
+  | ClientEndpoint
+  | 'generate_content'
+  | 'predict'
+  | 'converse'
+  | 'converse_count'
+  | 'titan_embeddings'
+  | 'cohere_embeddings'
 
 /** The call at a path. */
 export type EndpointMatch =

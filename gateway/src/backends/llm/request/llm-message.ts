@@ -32,6 +32,7 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
 
 /** Calls whose responses have texts of the model, complete or streamed. */
 const answersText: ReadonlySet<Endpoint> = new Set([
+  'converse',
   'chat',
   'completions',
   'messages',

@@ -1,9 +1,13 @@
 import type { Endpoint } from '../request/endpoints.ts'
+import { chatToConverse } from './chat-to-converse.ts'
 import { chatToGemini } from './chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
 import { composeTranslations } from './compose.ts'
+import { countTokensToBedrock } from './count-tokens-to-bedrock.ts'
+import { embeddingsToCohere, embeddingsToTitan } from './embeddings/embeddings.ts'
 import { embeddingsToPredict } from './embeddings-to-predict/embeddings-to-predict.ts'
 import { messagesToChat } from './messages-to-chat/messages-to-chat.ts'
+import { messagesToConverse } from './messages-to-converse/messages-to-converse.ts'
 import { responsesToChat } from './responses-to-chat/responses-to-chat.ts'
 import type { Translation } from './translate.ts'
 
@@ -11,14 +15,16 @@ const none: readonly Translation[] = []
 
 /** Translations by the API of the client, best first. */
 const translations: Readonly<Partial<Record<Endpoint, readonly Translation[]>>> = {
-  chat: [chatToGemini, chatToMessages],
-  messages: [composeTranslations(messagesToChat, chatToGemini), messagesToChat],
+  chat: [chatToGemini, chatToMessages, chatToConverse],
+  messages: [composeTranslations(messagesToChat, chatToGemini), messagesToConverse, messagesToChat],
   responses: [
     composeTranslations(responsesToChat, chatToGemini),
     responsesToChat,
     composeTranslations(responsesToChat, chatToMessages),
+    composeTranslations(responsesToChat, chatToConverse),
   ],
-  embeddings: [embeddingsToPredict],
+  count_tokens: [countTokensToBedrock],
+  embeddings: [embeddingsToPredict, embeddingsToTitan, embeddingsToCohere],
 }
 
 /** The translations of a client's API, best first. */

@@ -1,0 +1,23 @@
+import type { JsonObject, JsonValue } from '../../../../lib/json/json.ts'
+import { isAbsent, type Refusals } from '../refusals.ts'
+
+const knownFields: ReadonlySet<string> = new Set([
+  ...['model', 'input', 'dimensions', 'encoding_format', 'user'],
+])
+
+/** The texts of a request for embeddings. Token ids have no meaning for models of other vendors. */
+export function textsOf(body: JsonObject, refusals: Refusals): string[] {
+  refusals.addUnknown(body, knownFields, '')
+  const { input } = body
+  const texts: readonly JsonValue[] = Array.isArray(input) ? input : [input ?? '']
+  if (texts.length === 0 || !texts.every((text) => typeof text === 'string' && text !== ''))
+    refusals.add('input', 'must be a text or a list of texts that are not empty')
+  return texts.map(String)
+}
+
+/** Settings that the response depends on: clients may request vectors as base64. */
+export function formatOf({ encoding_format: format }: JsonObject, refusals: Refusals): JsonObject {
+  if (!isAbsent(format) && format !== 'float' && format !== 'base64')
+    refusals.add('encoding_format', 'must be float or base64')
+  return { encoding_format: format === 'base64' ? 'base64' : 'float' }
+}
