@@ -364,7 +364,7 @@ it('usage and cost equal what the service billed', async () => {
     await anthropic.messages.create({ ...body, model })
     await anthropic.messages.stream({ ...body, model }).finalMessage()
   }
-  await openai.embeddings.create({ model: 'titan', input: 'a' })
+  for (const model of ['titan', 'cohere']) await openai.embeddings.create({ model, input: 'a' })
   const billed = bedrock.billed.reduce(
     (sum, { input, cacheRead, output }) => ({
       input: sum.input + input + cacheRead,

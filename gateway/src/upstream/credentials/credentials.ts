@@ -52,14 +52,14 @@ export function compileAuthorize(
   const placed = compileReadPlaced(placeOf(config))
   if (identity === undefined) {
     const authorize = compileCredential(config, source, context)
-    return authorize.isPassthrough === true ? authorize : { ...authorize, placed }
+    return authorize.isPassthrough === true ? authorize : { placed, ...authorize }
   }
   const refuses = compileIdentityCheck(identity, { ...use, source, destination }, context.egress)
   if (context.egress.of(source).identityHosts === undefined) return refused(refuses)
   const authorize = compileCredential(config, source, context)
   return {
-    ...authorize,
     placed,
+    ...authorize,
     apply(request, caller) {
       const reason = refuses(request)
       if (reason !== undefined) throw unavailable(reason)

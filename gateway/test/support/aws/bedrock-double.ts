@@ -191,6 +191,7 @@ function invoke({ body, model, billed, isStream }: Invocation, response: ServerR
   }
   if (model.includes('cohere.embed')) {
     const embeddings = (body['texts'] as string[]).map(() => [0.5, -0.25])
+    billed.push({ model, input: 4, output: 0, cacheRead: 0 })
     const headers = { 'x-amzn-bedrock-input-token-count': '4' }
     return sendJson(response, {
       status: 200,

@@ -45,7 +45,14 @@ export function verifySignature(
     })
     .sort()
     .join('&')
-  const fields = signed.map((name) => `${name}:${String(headers[name] ?? '').trim()}\n`).join('')
+  const fields = signed
+    .map(
+      (name) =>
+        `${name}:${String(headers[name] ?? '')
+          .trim()
+          .replace(/ +/g, ' ')}\n`,
+    )
+    .join('')
   const request = [
     method,
     segments.join('/').replace(/\/{2,}/g, '/'),

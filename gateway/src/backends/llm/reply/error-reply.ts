@@ -28,7 +28,7 @@ export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes
   exchange.log.errorCode ??= 'upstream_error'
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
   const isJson = recordError(attempt, bytes)
-  const { errorBody: ownBody } = candidate.target.provider
+  const { errorBody: ownBody } = attempt.candidate.target.provider
   if (isJson && !translation && !ownBody) return { status, headers, body: bytes }
   headers['content-type'] = 'application/json'
   const text = bytes.toString()

@@ -44,11 +44,11 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
     case 'converse':
       return converseUsage(message['usage'])
     case 'titan_embeddings':
+    case 'cohere_embeddings':
       return titanUsage(message['inputTextTokenCount'])
     case 'moderations':
     case 'count_tokens':
     case 'converse_count':
-    case 'cohere_embeddings':
       return undefined
   }
 }

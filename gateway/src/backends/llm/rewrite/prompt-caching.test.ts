@@ -122,3 +122,43 @@ describe('compilePromptCaching', () => {
     }
   })
 })
+
+describe('compilePromptCaching for the Converse API', () => {
+  const point = { cachePoint: { type: 'default' } }
+  const converse = {
+    toolConfig: { tools: [{ toolSpec: { name: 'f' } }] },
+    system: [{ text: long }],
+    messages: [
+      { role: 'user', content: [{ text: 'a' }] },
+      { role: 'assistant', content: [{ text: 'b' }] },
+      { role: 'user', content: [{ text: 'c' }] },
+    ],
+  }
+  const pointed = (config: PromptCachingConfig, body: JsonObject = converse) =>
+    compilePromptCaching(config)(body, 'converse')
+
+  it('adds points behind tools, system and the message before the last one', () => {
+    expect(pointed({ cacheTools: true })).toEqual({
+      toolConfig: { tools: [{ toolSpec: { name: 'f' } }, point] },
+      system: [{ text: long }, point],
+      messages: [
+        converse.messages[0],
+        { role: 'assistant', content: [{ text: 'b' }, point] },
+        converse.messages[2],
+      ],
+    })
+    expect(pointed({ cacheSystem: false, cacheMessages: false })).toEqual(converse)
+  })
+
+  it('retains points of the client, and adds no more than four', () => {
+    const content = [{ text: 'a' }, point, { text: 'b' }, point, { text: 'c' }, point]
+    const body = { ...converse, messages: [{ role: 'user', content }, ...converse.messages.slice(1)] }
+    expect(pointed({ cacheTools: true }, body)).toMatchObject({
+      toolConfig: { tools: [{}, point] },
+      system: [{ text: long }],
+      messages: body.messages,
+    })
+    const own = { ...converse, system: [{ text: long }, point] }
+    expect(pointed({ cacheMessages: false }, own)).toEqual(own)
+  })
+})

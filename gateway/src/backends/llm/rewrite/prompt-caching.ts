@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { PromptCachingConfig } from './config.ts'
+import { withCachePoints } from './converse-caching.ts'
 import { isTextPart, textParts } from './prompts.ts'
 import type { RewriteObject } from './rewrite-object.ts'
 
@@ -10,8 +11,8 @@ const maxMarkers = 4
 const unmarkable: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking'])
 
 /**
- * Compiles `promptCaching` of requests in the messages API. Markers of the client remain, and count toward
- * the limit of the API; a place that has one is not marked again.
+ * Compiles `promptCaching` of requests in the messages API and the Converse API. Markers of the client remain,
+ * and count toward the limit of the API; a place that has one is not marked again.
  */
 export function compilePromptCaching({
   cacheSystem = true,
@@ -21,6 +22,13 @@ export function compilePromptCaching({
   cacheMessageOffset = 0,
 }: PromptCachingConfig): RewriteObject {
   return (object, endpoint) => {
+    if (endpoint === 'converse') {
+      return withCachePoints(object, {
+        tools: cacheTools,
+        system: cacheSystem && hasTokens(object['system'], minTokens),
+        message: cacheMessages ? markedIndex(object['messages'], cacheMessageOffset) : undefined,
+      })
+    }
     if (endpoint !== 'messages' && endpoint !== 'count_tokens') return object
     let left = maxMarkers - countMarkers(object)
     let changed = object
@@ -52,11 +60,16 @@ function withMarkedSystem(object: JsonObject): JsonObject {
   return marked === parts ? object : { ...object, system: [...marked] }
 }
 
-/** Marks the message before the last one, or an earlier one: the last message is new in each turn. */
+/** Index of the message before the last one, or of an earlier one: the last message is new in each turn. */
+function markedIndex(messages: JsonValue | undefined, offset: number): number | undefined {
+  if (!Array.isArray(messages) || messages.length < 2) return undefined
+  return Math.max(0, messages.length - 2 - offset)
+}
+
 function withMarkedMessage(object: JsonObject, offset: number): JsonObject {
   const { messages } = object
-  if (!Array.isArray(messages) || messages.length < 2) return object
-  const index = Math.max(0, messages.length - 2 - offset)
+  const index = markedIndex(messages, offset)
+  if (!Array.isArray(messages) || index === undefined) return object
   const message = messages[index]
   if (!isJsonObject(message)) return object
   const parts = textParts(message['content'])

@@ -96,6 +96,13 @@ describe('a signed request', () => {
     expect(verified(request)).toMatchObject({ kind: 'valid' })
   })
 
+  it('reports its session token, which errors of AWS quote', () => {
+    const authorize = compileAuthorize({ aws: { ...keys, sessionToken: 'session' } }, fixture().context)
+    const request = { origin, path: '/', method: 'GET', headers: {} }
+    authorize?.apply(request, noCaller)
+    expect(authorize?.placed?.(request)).toBe('session')
+  })
+
   it('covers the query, a port and every header of AWS', async () => {
     const request = await signedWithKeys(
       {

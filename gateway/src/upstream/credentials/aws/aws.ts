@@ -1,5 +1,5 @@
 import { isSource, readAll } from '../../../net/http/body.ts'
-import type { Headers } from '../../../net/http/headers.ts'
+import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Caller } from '../caller.ts'
 import { unavailable } from '../cloud/fetch-token.ts'
@@ -17,6 +17,8 @@ const maxSignedBytes = 10 * 1024 * 1024
 export type AwsAuth = {
   readonly source: 'gateway'
   apply(request: AuthorizedRequest, caller: Caller): Promise<void> | undefined
+  /** The session token: errors of AWS quote the signed headers. */
+  placed(request: AuthorizedRequest): string | undefined
 }
 
 /**
@@ -60,6 +62,7 @@ export function compileAwsAuth(config: AwsAuthConfig, node: object, context: Com
 
   return {
     source: 'gateway',
+    placed: ({ headers }) => firstHeader(headers, 'x-amz-security-token'),
     apply(request, caller) {
       if (request.method === undefined)
         throw unavailable('aws: only HTTP requests can be signed, not calls of gRPC services')

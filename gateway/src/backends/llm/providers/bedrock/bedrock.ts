@@ -15,6 +15,7 @@ import {
   type ProviderPaths,
 } from '../provider.ts'
 import { converseEvent, messagesEvent, sseBody } from './sse-body.ts'
+import { withTokenCount } from './token-count.ts'
 
 /** `bedrock` of a provider. */
 const fields = {
@@ -126,6 +127,7 @@ const eventStreamType = 'application/vnd.amazon.eventstream'
 
 /** Streams of the service are binary; the rest of the gateway reads server-sent events. */
 function readReply(endpoint: Endpoint, reply: Reply): Reply {
+  if (endpoint === 'cohere_embeddings') return withTokenCount(reply)
   const { body, headers } = reply
   if (!firstHeader(headers, 'content-type')?.startsWith(eventStreamType) || !isSource(body)) return reply
   const toSse = endpoint === 'messages' ? messagesEvent : converseEvent
