@@ -352,6 +352,29 @@ describe('groups of an ai backend', () => {
   })
 })
 
+it('follows the health of the backend and of its providers', async () => {
+  const down = jsonReply({}, 401)
+  const health = { unhealthyExpression: 'response.code == 401', eviction: { duration: '60s' } }
+  const providers = (['a', 'b'] as const).map((name) => ({
+    providers: [{ name, provider: { openAI: {} }, hostOverride: `${name}:1` }],
+  }))
+  const own = providers.map((group, index) => ({
+    providers: group.providers.map((entry) => (index === 0 ? { ...entry, policies: { health } } : entry)),
+  }))
+  for (const gateway of [
+    gatewayOf({ groups: providers }, { backendPolicies: [{ health }] }, ({ origin }) =>
+      origin === 'http://a:1' ? down : answer(),
+    ),
+    gatewayOf({ groups: own }, {}, ({ origin }) => (origin === 'http://a:1' ? down : answer())),
+  ]) {
+    for (let request = 0; request < 2; request += 1)
+      expect((await call(gateway, { body: chatBody })).status).toBe(200)
+    gateway.context.clock.advance(59_000)
+    await call(gateway, { body: chatBody })
+    expect(gateway.sent.map(({ origin }) => origin.slice(7))).toEqual(['a:1', 'b:1', 'b:1', 'b:1'])
+  }
+})
+
 it('retains an eviction per place of the backend', () => {
   const context = {
     ...fixtureContext(),

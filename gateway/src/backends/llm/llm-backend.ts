@@ -5,6 +5,7 @@ import type { BackendPolicies } from '../../upstream/config.ts'
 import { compileConnection } from '../../upstream/connection.ts'
 import { mergePolicies } from '../../upstream/destination.ts'
 import { compileHeaderModifier } from '../../upstream/header-modifier.ts'
+import { compileHealth } from '../../upstream/health.ts'
 import type { TimeLimits } from './attempt/provider-request.ts'
 import { type CacheOptions, compileResponseCache, type ResponseCache } from './cache/cache.ts'
 import type { LlmBackendConfig, LlmPolicyConfig, LlmProviderEntry } from './config/backend-config.ts'
@@ -160,6 +161,8 @@ function compileEntry(
   const merged = mergePolicies([entry.policies, ...backend])
   const { backendAuth: auth = kind.ambientAuth, backendTLS, requestHeaderModifier } = merged
   const { origin, basePath } = addressOf(provider, baseUrlOf(entry, provider, backendTLS !== undefined))
+  // Names of providers may repeat.
+  const label = `${place}/${configuredModel} ${origin}${basePath}`
   return {
     configuredModel,
     provider,
@@ -197,8 +200,8 @@ function compileEntry(
     eviction: compileEviction(
       {
         name: `${place}/llm/eviction/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
-        place: `${place}/${configuredModel}`,
-        health: undefined,
+        place: label,
+        health: merged.health && compileHealth(merged.health, label, context),
       },
       context,
     ),

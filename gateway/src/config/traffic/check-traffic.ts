@@ -210,8 +210,6 @@ function checkBackends(route: RouteConfig, sections: TrafficSections, report: Re
     }
     const reportHealth: ReportIssue = (path, message) => reportScope(['health', ...path], message)
     if (mcp !== undefined) checkTargetHealth(entry.policies?.health, reportHealth)
-    if (ai !== undefined && entry.policies?.health !== undefined)
-      reportHealth([], 'is not valid for ai backends: failover between groups skips failed providers')
     const others = backends.filter((other) => other !== entry && other.error === undefined)
     if ((mcp ?? ai) !== undefined && others.length > 0) {
       const kind = mcp === undefined ? 'ai' : 'mcp'

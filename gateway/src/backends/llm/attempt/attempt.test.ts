@@ -11,6 +11,7 @@ import {
 import { createCancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
+import { createRecording, type Recording } from '../../../pipeline/recording/recording.ts'
 import type { LlmConfig } from '../config/config.ts'
 
 const config: LlmConfig = {
@@ -208,6 +209,20 @@ describe('failover', () => {
     // The next stream is of another target: a stream without content counts as a failure.
     await call(gateway, { body: { ...body, stream: true } })
     expect(gateway.asked()).toBe('a b b')
+  })
+
+  it('records the attempts of a request and the targets that it skips', async () => {
+    const gateway = gatewayWith({ a: () => jsonReply({}, 500), b: () => streamReply([role]), c: works })
+    const first = createRecording('all')
+    await call(gateway, { body: { ...body, stream: true }, recording: first })
+    const second = createRecording('all')
+    await call(gateway, { body, recording: second })
+    const attempts = ({ attempts: list = [] }: Recording) =>
+      list.map(
+        ({ target, sent, failure }) => `${target} ${sent ? (failure ?? 'served') : `skipped: ${failure}`}`,
+      )
+    expect(attempts(first)).toEqual(['a status_500', 'b upstream_reset', 'c served'])
+    expect(attempts(second)).toEqual(['a skipped: evicted', 'b skipped: evicted', 'c served'])
   })
 
   it('charges usage that a replaced stream has reported', async () => {

@@ -22,7 +22,7 @@ import {
   transformationSchema,
 } from './model-settings.ts'
 
-const { backendAuth, backendTLS, backendTunnel, tcp, requestHeaderModifier } = backendPolicyFields
+const { backendAuth, backendTLS, backendTunnel, tcp, health, requestHeaderModifier } = backendPolicyFields
 
 const [firstType = 'completions', ...otherTypes] = Object.keys(routeTypes).filter(isRouteType)
 
@@ -91,7 +91,15 @@ const entryFields = {
   tokenize: optional(tokenizeSchema),
   policies: optional(
     object(
-      { ai: optional(llmPolicySchema), backendAuth, backendTLS, backendTunnel, tcp, requestHeaderModifier },
+      {
+        ai: optional(llmPolicySchema),
+        backendAuth,
+        backendTLS,
+        backendTunnel,
+        tcp,
+        health,
+        requestHeaderModifier,
+      },
       { doc: 'Policies of this provider. They take precedence over those of the backend and the route.' },
     ),
   ),
