@@ -125,6 +125,10 @@ it('a test of guards reaches neither backends nor the environment without the ri
     ask(gateway, 'POST', `/api/guards/test${query}`, { guards, text: 'block this' })
   const webhook = { webhook: { target: { backend: '/internal' }, headers: { ':path': '"/request"' } } }
   expect(await test(webhook)).toMatchObject({ status: 403 })
+  const openAIModeration = { endpoint: backend.url, policies: { backendAuth: { key: 'k' } } }
+  expect(await test({ openAIModeration })).toMatchObject({ status: 403 })
+  expect(await test({ presidio: { analyzer: { backend: '/internal' } } })).toMatchObject({ status: 403 })
+  expect(backend.seen).toHaveLength(0)
   const rejection = { body: '$GUARD_SECRET' }
   const echo = { regex: { action: 'reject', rules: [{ pattern: 'block' }] }, rejection }
   const refused = await test(echo)

@@ -1,4 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { jsonReply } from '../../../../../test/fixtures/guardrails.ts'
+import { fixtureContext, fixtureExchange } from '../../../../../test/fixtures/pipeline.ts'
+import { anywhere } from '../../../../net/egress/egress.ts'
+import type { OutgoingRequest } from '../../../../net/http-client/send.ts'
+import type { CompileContext } from '../../../../pipeline/compile-context.ts'
+import { compileAzureContentSafety } from '../azure-content-safety/azure-content-safety.ts'
 import { parseEndpoint } from './endpoint.ts'
 import { findFirst, piecesOf } from './pieces.ts'
 
@@ -42,5 +48,42 @@ describe('findFirst', () => {
     })
     expect(found).toBe('two')
     expect(asked).toEqual([1, 2, 3, 4])
+  })
+})
+
+describe('a guard of a cloud without a credential', () => {
+  it('sends the identity of the environment to hosts of the cloud only', async () => {
+    const environment = { AZURE_TENANT_ID: 't', AZURE_CLIENT_ID: 'c', AZURE_CLIENT_SECRET: 's' }
+    const sentTo = async (endpoint: string) => {
+      const sent: OutgoingRequest[] = []
+      const context: CompileContext = {
+        ...fixtureContext(),
+        environment,
+        egress: { of: () => ({ ...anywhere, identityHosts: 'any' }), document: anywhere },
+        send: async (request) => {
+          sent.push(request)
+          const isToken = request.origin.includes('login.microsoftonline.com')
+          const body = isToken
+            ? { access_token: 'entra-token', expires_in: 3600 }
+            : { categoriesAnalysis: [] }
+          return jsonReply(body)
+        },
+      }
+      const { check } = compileAzureContentSafety(
+        { endpoint, analyzeText: {} },
+        { rejection: { status: 403, body: '', headers: {} }, limits: { maxConnections: 1, keepAliveMs: 1 } },
+        context,
+      )
+      const texts = [{ role: 'user', content: 'fine' }]
+      await Promise.resolve(check({ texts, exchange: fixtureExchange(), replyHeaders: undefined })).catch(
+        () => {},
+      )
+      return sent.map(({ origin, headers }) => `${origin} ${headers['authorization'] ?? ''}`)
+    }
+    expect(await sentTo('a.cognitiveservices.azure.com')).toContain(
+      'https://a.cognitiveservices.azure.com:443 Bearer entra-token',
+    )
+    expect((await sentTo('other.test')).filter((line) => line.includes('other.test'))).toEqual([])
+    expect(await sentTo('http://a.cognitiveservices.azure.com')).toEqual([])
   })
 })

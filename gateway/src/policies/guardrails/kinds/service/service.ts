@@ -125,7 +125,10 @@ export function compileVendor(
     backendAuth: undefined,
   }
   const destination = compileDestination({ host, node, policies: [connection] }, context)
-  const authorize = compileAuthorize(auth, context, { source: node, destination: node, connection })
+  // The credential that a kind implies is sent to hosts of its cloud only.
+  const named = policies?.backendAuth === undefined ? undefined : node
+  const use = { source: node, destination: named, connection: policies }
+  const authorize = compileAuthorize(auth, context, use)
   const servers = singleServer({ ...destination, authorize })
   return compileService({ kind, servers, prefix, limits }, context)
 }
