@@ -22,6 +22,8 @@ export type LlmAnswer =
  */
 export type LlmMessage = {
   readonly api: LlmApi
+  /** The request has no texts: it reads a stored response. */
+  readonly isAnswerOnly: boolean
   /** The body to forward; undefined after a provider was called. */
   request(): JsonText | undefined
   /** Replaces the forwarded body: the bytes of a JSON object. */

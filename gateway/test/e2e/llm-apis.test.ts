@@ -17,6 +17,7 @@ let clients: { direct: OpenAI; through: OpenAI }
 let rerankers: Record<'direct' | 'through', { one: CohereClient; two: CohereClientV2 }>
 
 const picture = Buffer.alloc(90_000, 3)
+const otherKey = 'tg-canary-other-52fe'
 const ownKey = 'tg-canary-small-71aa'
 
 beforeAll(async () => {
@@ -37,6 +38,7 @@ beforeAll(async () => {
             overrides: { language: 'en' },
             guardrails: { request: [guard], response: [mask] },
           }),
+          openAiModel('listening-chat', media.url, { guardrails: { response: [mask] } }),
           {
             name: 'rerank-*',
             provider: 'cohere',
@@ -47,7 +49,11 @@ beforeAll(async () => {
         policies: {
           apiKey: {
             mode: 'strict',
-            keys: [aliceRecord, { key: ownKey, allowedModels: ['tts-*'], metadata: { id: 'key-small' } }],
+            keys: [
+              aliceRecord,
+              { key: otherKey, metadata: { id: 'key-other' } },
+              { key: ownKey, allowedModels: ['tts-*'], metadata: { id: 'key-small' } },
+            ],
           },
         },
       },
@@ -199,6 +205,67 @@ describe('the SDK of OpenAI', () => {
     const refused = clients.through.moderations.create({ model: 'echo', input: 'hello' })
     await expect(refused).rejects.toMatchObject({ status: 400, code: 'unsupported_endpoint' })
     await expect(refused).rejects.toThrow(/does not offer moderations.*openai/)
+  })
+})
+
+describe('stored responses', () => {
+  const request = { model: 'gpt-4o-mini', input: 'hi' }
+
+  /** The result of all calls, without the ids, which differ. */
+  async function conversation(client: OpenAI) {
+    const first = await client.responses.create(request)
+    const second = await client.responses.create({ ...request, previous_response_id: first.id })
+    expect(second.previous_response_id).toBe(first.id)
+    const streamed = await client.responses.create({
+      ...request,
+      previous_response_id: second.id,
+      stream: true,
+    })
+    const events = await eventsOf(streamed)
+    const [{ response: created }] = events as [{ response: { id: string } }]
+    const read = await client.responses.retrieve(created.id)
+    expect([read.id, second.id]).toEqual([created.id, read.previous_response_id])
+    const again = await eventsOf(await client.responses.retrieve(read.id, { stream: true }))
+    const items = await client.responses.inputItems.list(first.id)
+    const cancelled = await client.responses.cancel(first.id)
+    await client.responses.delete(second.id)
+    await expect(client.responses.retrieve(second.id)).rejects.toMatchObject({ status: 404 })
+    const texts = JSON.stringify([first, second, events, read, again, items.data, cancelled])
+    return texts.replaceAll(/"resp_[\w-]+"/g, '"id"').replaceAll(/\\"resp_store\d+\\"/g, '')
+  }
+
+  async function eventsOf(stream: AsyncIterable<unknown>): Promise<unknown[]> {
+    const events: unknown[] = []
+    for await (const event of stream) events.push(event)
+    return events
+  }
+
+  it('are created, continued, read, cancelled and deleted as without the gateway', async () => {
+    await same(conversation)
+  })
+
+  it('belong to the key that created them', async () => {
+    const other = new OpenAI({ apiKey: otherKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    const { id } = await clients.through.responses.create(request)
+    const seen = media.seen.length
+    const missing = { status: 404, code: 'response_not_found' }
+    await expect(other.responses.retrieve(id)).rejects.toMatchObject(missing)
+    await expect(other.responses.delete(id)).rejects.toMatchObject(missing)
+    await expect(other.responses.inputItems.list(id)).rejects.toMatchObject(missing)
+    await expect(clients.through.responses.retrieve('resp_store0')).rejects.toMatchObject(missing)
+    const continued = other.responses.create({ ...request, previous_response_id: id })
+    await expect(continued).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
+    expect(media.seen).toHaveLength(seen)
+  })
+
+  it('pass the guards of their model again, and cost nothing again', async () => {
+    const created = await clients.through.responses.create({ ...request, model: 'listening-chat' })
+    const read = await clients.through.responses.retrieve(created.id)
+    expect([created.output_text, read.output_text]).toEqual(['Hello <masked>', 'Hello <masked>'])
+    const streamed = await eventsOf(await clients.through.responses.retrieve(created.id, { stream: true }))
+    expect(JSON.stringify(streamed)).not.toContain('Lovelace')
+    const tokens = /gen_ai_client_token_usage_sum\{[^}]*input"[^}]*listening-chat[^}]*\} (\d+)/
+    expect(tokens.exec(await gateway.metrics())?.[1]).toBe('11')
   })
 })
 

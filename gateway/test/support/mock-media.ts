@@ -25,7 +25,8 @@ export function mockMedia(options: { lifetime?: Lifetime } = {}): Promise<MockSe
       sendJson(response, { status: 401, body: { error: { ...error, code: 'invalid_api_key' } } })
       return
     }
-    const handler = handlers[request.path.split('?')[0] ?? '']
+    const path = request.path.split('?')[0] ?? ''
+    const handler = handlers[path] ?? (path.startsWith('/v1/responses') ? answerStored : undefined)
     if (handler) await handler(request, response)
     else sendJson(response, { status: 404, body: { error: { message: `Invalid URL (${request.path})` } } })
   }, options.lifetime)
@@ -179,6 +180,93 @@ function speech({ json }: SeenRequest, response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'audio/mpeg', 'transfer-encoding': 'chunked', ...serviceHeaders })
   response.write(sound.subarray(0, 70_000))
   response.end(sound.subarray(70_000))
+}
+
+const storedResponses = new Map<string, object>()
+let count = 0
+const nextId = () => count++
+
+/** The responses API with stored responses. */
+function answerStored({ path, method, json }: SeenRequest, response: ServerResponse): void {
+  const [, id, action] = /^\/v1\/responses(?:\/([^/?]+)(\/\w+)?)?/.exec(path) ?? []
+  const notFound = (name: string, code: string | null) => {
+    const message = `Response with id '${name}' not found.`
+    sendJson(response, {
+      status: 404,
+      body: { error: { message, type: 'invalid_request_error', param: 'id', code } },
+    })
+  }
+  if (id === undefined) {
+    const previous = member(json, 'previous_response_id') ?? null
+    if (previous !== null && !storedResponses.has(String(previous))) {
+      notFound(String(previous), 'previous_response_not_found')
+      return
+    }
+    const created = {
+      ...storedResponse(json, `resp_store${nextId()}`),
+      previous_response_id: previous,
+    }
+    storedResponses.set(created.id, created)
+    if (member(json, 'stream') !== true) sendJson(response, { status: 200, body: created })
+    else sendEvents(response, storedEvents(created))
+    return
+  }
+  const found = storedResponses.get(id)
+  if (found === undefined) notFound(id, null)
+  else if (action === '/input_items') {
+    const item = { id: 'msg_1', type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] }
+    const ends = { first_id: 'msg_1', last_id: 'msg_1', has_more: false }
+    sendJson(response, { status: 200, body: { object: 'list', data: [item], ...ends } })
+  } else if (action === '/cancel')
+    sendJson(response, { status: 200, body: { ...found, status: 'cancelled' } })
+  else if (method === 'DELETE') {
+    storedResponses.delete(id)
+    sendJson(response, { status: 200, body: { id, object: 'response', deleted: true } })
+  } else if (path.includes('stream=true')) sendEvents(response, storedEvents(found))
+  else sendJson(response, { status: 200, body: found })
+}
+
+function storedResponse(json: unknown, id: string) {
+  const content = [{ type: 'output_text', text: 'Hello Ada Lovelace', annotations: [], logprobs: [] }]
+  const message = { id: 'msg_out', type: 'message', status: 'completed', role: 'assistant', content }
+  const usage = {
+    ...{ input_tokens: 11, output_tokens: 5, total_tokens: 16 },
+    ...{ input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } },
+  }
+  const settings = {
+    error: null,
+    incomplete_details: null,
+    instructions: null,
+    metadata: { 'own"id': `"${id}"` },
+  }
+  const model = member(json, 'model')
+  return {
+    id,
+    object: 'response',
+    created_at: 1_760_000_000,
+    status: 'completed',
+    model,
+    output: [message],
+    usage,
+    ...settings,
+  }
+}
+
+function storedEvents(stored: object): string[] {
+  const event = (type: string, fields: object) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+  const begun = { ...stored, status: 'in_progress', output: [], usage: null }
+  const place = { item_id: 'msg_out', output_index: 0, content_index: 0 }
+  return [
+    event('response.created', { sequence_number: 0, response: begun }),
+    event('response.output_text.delta', {
+      sequence_number: 1,
+      ...place,
+      delta: 'Hello Ada Lovelace',
+      logprobs: [],
+    }),
+    event('response.completed', { sequence_number: 2, response: stored }),
+  ]
 }
 
 /** The rerank service of Cohere, in both versions. */

@@ -25,7 +25,8 @@ export function settleCall(exchange: Exchange, { clock }: CompileContext, prices
     attempt.slots = undefined
     if (attempt.isAbandoned) attempt.usage = estimateAbandoned(attempt)
     const { usage } = attempt
-    if (!usage) continue
+    // The usage of a stored response was counted at its creation.
+    if (!usage || last.call.stored !== undefined) continue
     facts.usage = addUsage(facts.usage, usage)
     charges.push({ attempt, usage, cost: prices && priceOf(prices, attempt, usage) })
   }
@@ -91,8 +92,8 @@ function estimateAbandoned({ usage, exchange, generatedBytes }: Attempt): Usage 
   return estimateUsage(usage, estimateTokens(exchange.facts.llmRequest ?? {}), generatedBytes)
 }
 
-function hasUsage({ endpoint }: Call): boolean {
-  return !withoutUsage.has(endpoint)
+function hasUsage({ endpoint, stored }: Call): boolean {
+  return stored === undefined && !withoutUsage.has(endpoint)
 }
 
 /** A client that disconnects early is charged for its request; a failure of the upstream is not charged. */

@@ -20,6 +20,7 @@ import { type Call, callOf } from './request/call.ts'
 import type { Endpoints } from './request/endpoints.ts'
 import { createEstimate } from './request/estimate.ts'
 import { readRequest } from './request/request.ts'
+import { createResponseIds } from './stored/response-ids.ts'
 import { translationsFrom } from './translate/translations.ts'
 
 export type LlmLimits = {
@@ -66,10 +67,11 @@ export function createLlm(
   const body = compileRequestBodyLimits(maxBufferSize, context)
   const estimate = createEstimate(prices)
   const { workQueue } = context
-  const rules = { ...body, models, endpoints, jsonLimits, estimate, workQueue, passesUnknown }
+  const responseIds = createResponseIds(context)
+  const rules = { ...body, responseIds, models, endpoints, jsonLimits, estimate, workQueue, passesUnknown }
   const started = context.retained('llm/started', () => createStartTime(context))
   const list: ModelList = { models, started }
-  const options: AttemptOptions = { context, maxReplyBytes, timeLimits }
+  const options: AttemptOptions = { context, responseIds, maxReplyBytes, timeLimits }
   return {
     llmRequest: {
       name: 'llm-request',

@@ -36,6 +36,7 @@ export type LlmOperation = {
     | 'speech'
     | 'transcription'
     | 'translation'
+    | 'stored_response'
     | 'list_models'
     | 'passthrough'
   readonly api:

@@ -89,7 +89,7 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
       if (message === undefined) return undefined
       message.readsAnswer = hasResponseGuards
       const { request } = guardsOf(message)
-      if (request.length === 0) return undefined
+      if (request.length === 0 || message.isAnswerOnly) return undefined
       const reading = createReading('request', scopesOf(request))
       return checkRequest(message, exchange, { reading, check: check(request, reading, exchange), threads })
     },

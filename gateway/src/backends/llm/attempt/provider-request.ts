@@ -128,9 +128,10 @@ function routeTo(call: Call, path: string, { target, model }: Candidate): Provid
     return upstream === undefined ? unreadCall : { kind: 'route', path: upstream, translation: undefined }
   }
   const same = paths[endpoint]
-  if (same !== undefined) return { kind: 'route', path: pathAt(target, same), translation: undefined }
+  if (same !== undefined)
+    return { kind: 'route', path: pathAt(target, same) + storedPath(call), translation: undefined }
   if (call.unchanged) return { kind: 'route', path: passthroughPath(path, target), translation: undefined }
-  for (const translation of translationsFrom(endpoint)) {
+  for (const translation of call.stored === undefined ? translationsFrom(endpoint) : []) {
     const other = paths[translation.upstream]
     if (other !== undefined) return { kind: 'route', path: pathAt(target, other), translation }
   }
@@ -138,6 +139,12 @@ function routeTo(call: Call, path: string, { target, model }: Candidate): Provid
   const hint = offering === '' ? '' : `: use a model of another provider, such as ${offering}`
   const message = `provider ${name} of model "${target.configuredModel}" does not offer ${endpointLabels[endpoint]}${hint}`
   return { kind: 'refused', refusal: { status: 400, code: 'unsupported_endpoint', message } }
+}
+
+/** The path behind that of the call, of a stored response. */
+function storedPath({ stored, reference }: Call): string {
+  if (stored === undefined || reference === undefined) return ''
+  return `/${encodeURIComponent(reference.stored.id)}${stored}`
 }
 
 const unreadCall: Refused = {
@@ -257,6 +264,7 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
     if (!Object.hasOwn(value, name) && !set.has(name)) set.set(name, text)
   }
   for (const name of target.removed ?? none) remove.add(name)
+  if (call.reference !== undefined) set.set('previous_response_id', JSON.stringify(call.reference.stored.id))
   requestUsage(json, call, set)
   renameMaxTokens(json, call, { target, model }, { set, remove })
   const { provider } = target

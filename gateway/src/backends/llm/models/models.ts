@@ -16,6 +16,8 @@ export type Models = {
   readonly publicNames: readonly string[]
   /** A request with this model name can be served. */
   isPublic(name: string): boolean
+  /** The target of an entry of `llm.models` by its name, also behind virtual models. */
+  targetNamed?(name: string): Target | undefined
   /** Requests must contain a model name. */
   readonly needsName: boolean
 }
@@ -60,6 +62,7 @@ export function* compileModels(
     publicNames: [...new Set([...virtuals.keys(), ...listed.map((entry) => entry.name)])],
     isPublic: (name) => virtuals.has(name) || listed.some((entry) => entry.pattern.matches(name)),
     needsName: true,
+    targetNamed: (name) => entries.find((entry) => entry.name === name)?.target,
     resolve(requested, facts) {
       const virtual = virtuals.get(requested)
       if (virtual) return virtual(facts)

@@ -11,6 +11,7 @@ import { findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { answerOf, generatesText } from '../request/llm-message.ts'
+import { createIdSeal, type IdSeal } from '../stored/seal-reply.ts'
 import { readExactObject } from '../translate/exact-json.ts'
 import { recordObject, translationContext } from './record.ts'
 import { filterDecodedHeaders, type ReplyOptions, readDecoded } from './reply-body.ts'
@@ -24,12 +25,14 @@ export async function convertObject(
   attempt: Attempt,
   endpoint: Endpoint,
   reply: Reply,
-  { maxReplyBytes, context }: ReplyOptions,
+  { maxReplyBytes, context, responseIds }: ReplyOptions,
 ): Promise<Reply> {
   const { exchange, translation } = attempt
   const message = answerOf(exchange, endpoint, 'whole')
   const { workQueue } = context
-  const bytes = await readDecoded(reply, maxReplyBytes)
+  const received = await readDecoded(reply, maxReplyBytes)
+  const seal = createIdSeal(attempt, responseIds)
+  const bytes = seal ? await sealIds(seal, received, workQueue) : received
   const headers = filterDecodedHeaders(reply.headers)
   const { status } = reply
   if (!translation) {
@@ -54,6 +57,13 @@ export async function convertObject(
   succeed(attempt, translation.upstream, object)
   if (message && json) message.answer = { kind: 'whole', json }
   return { status, headers, body }
+}
+
+/** The body with ids for clients. */
+async function sealIds(seal: IdSeal, bytes: Buffer, workQueue: WorkQueue): Promise<Buffer> {
+  const reading = readForUsage(bytes, workQueue)
+  const response = reading instanceof Promise ? await reading : reading
+  return response === undefined ? bytes : seal.whole(bytes, response)
 }
 
 function required(message: JsonObject | undefined): JsonObject {

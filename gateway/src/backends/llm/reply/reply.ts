@@ -19,7 +19,7 @@ export function convertReply(attempt: Attempt, reply: Reply, options: ReplyOptio
     attempt.succeeded = true
     return { ...reply, headers: filterHeaders(reply.headers) }
   }
-  if (isEventStream(reply.headers)) return convertStream(attempt, endpoint, reply, options.context)
+  if (isEventStream(reply.headers)) return convertStream(attempt, endpoint, reply, options)
   if (endpoint === 'speech') return convertAudio(attempt, reply)
   if (isPlainTranscript(endpoint, reply)) return convertTranscript(attempt, reply, options)
   return convertObject(attempt, endpoint, reply, options)

@@ -4,16 +4,16 @@ import { isPlain } from '../../../net/http/content-encoding.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
 import { createSseParser, formatSseEvent } from '../../../net/http/sse.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { type Refusal, terminalEvent } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { answerOf, apiOf } from '../request/llm-message.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
+import { createIdSeal } from '../stored/seal-reply.ts'
 import type { Translation, TranslationContext } from '../translate/translate.ts'
 import { recordLatency, recordModel, translationContext } from './record.ts'
-import { cancelReply, filterDecodedHeaders } from './reply-body.ts'
+import { cancelReply, filterDecodedHeaders, type ReplyOptions } from './reply-body.ts'
 import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch, type StreamWatch } from './stream-watch.ts'
 import { mergeUsage, modelIn } from './usage.ts'
@@ -25,7 +25,7 @@ export function convertStream(
   attempt: Attempt,
   endpoint: Endpoint,
   reply: Reply,
-  context: CompileContext,
+  { context, responseIds }: Pick<ReplyOptions, 'context' | 'responseIds'>,
 ): Reply {
   const { translation, exchange, candidate } = attempt
   const { body } = reply
@@ -44,7 +44,9 @@ export function convertStream(
   const relayed = relayStream(source, {
     maxLineBytes: lineLimits[endpoint] ?? maxLineBytes,
     watch: watchUsage(attempt, translation?.upstream ?? endpoint),
-    conversion: translation && createConversion(translation, translationContext(attempt, context)),
+    conversion: translation
+      ? createConversion(translation, translationContext(attempt, context))
+      : createIdSeal(attempt, responseIds),
     errorEvent: (error) => errorEvent(exchange, endpoint, error),
     onFirstByte() {
       attempt.firstByteAt = context.clock.monotonic()

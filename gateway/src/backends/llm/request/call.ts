@@ -6,9 +6,14 @@ import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { FailoverRules } from '../models/routing/resolution.ts'
 import type { Slots } from '../models/slots/slots.ts'
+import type { StoredResponse } from '../stored/response-ids.ts'
+import type { StoredAction } from '../stored/stored-path.ts'
 import type { Translation } from '../translate/translate.ts'
 import type { ClientEndpoint } from './endpoints.ts'
 import type { FormPart } from './form/scan.ts'
+
+/** A stored response, and its id for clients. */
+export type ResponseReference = { readonly text: string; readonly stored: StoredResponse }
 
 /** State of one LLM call, from the parsed request to the last byte of the response. */
 export type Call = {
@@ -23,6 +28,10 @@ export type Call = {
   json: JsonText | undefined
   /** Files of a form, whose texts are `json`; undefined for other bodies, and after the last request. */
   files: readonly FormPart[] | undefined
+  /** The stored response that the client names: the previous one, or that of the path. */
+  readonly reference: ResponseReference | undefined
+  /** The call of the stored response; undefined for a new one. */
+  readonly stored: StoredAction | undefined
   readonly candidates: readonly Candidate[]
   readonly failover?: FailoverRules | undefined
   /** The client sent `include_usage: false`, so the usage chunk that the gateway requests is removed. */
@@ -81,13 +90,27 @@ declare module '../../../pipeline/exchange.ts' {
 export type CallRequest = Omit<Call, 'attempt'>
 
 export function createCall(request: CallRequest): Call {
-  const { endpoint, pathEndpoint, bytes, json, files, candidates, failover, hideUsage, unchanged } = request
+  const {
+    endpoint,
+    pathEndpoint,
+    bytes,
+    json,
+    files,
+    reference,
+    stored,
+    candidates,
+    failover,
+    hideUsage,
+    unchanged,
+  } = request
   return {
     endpoint,
     pathEndpoint,
     bytes,
     json,
     files,
+    reference,
+    stored,
     candidates,
     failover,
     hideUsage,

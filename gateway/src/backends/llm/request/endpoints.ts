@@ -1,5 +1,6 @@
 import type { ErrorFormat, RequestFacts } from '../../../pipeline/exchange.ts'
 import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
+import { type StoredAction, storedAt } from '../stored/stored-path.ts'
 
 /** LLM API calls that the gateway reads from clients. */
 export type ClientEndpoint =
@@ -37,12 +38,21 @@ export type EndpointMatch =
   | { readonly kind: 'endpoint'; readonly endpoint: ClientEndpoint }
   /** `id` is undefined for the whole list. */
   | { readonly kind: 'models'; readonly id: string | undefined }
+  /** `passes`: ids of the provider are forwarded, as permitted by the configuration. */
+  | {
+      readonly kind: 'stored'
+      readonly id: string
+      readonly action: StoredAction
+      readonly passes: boolean
+    }
   /** Forwarded unchanged, as permitted by the configuration. */
   | { readonly kind: 'passthrough' }
   | { readonly kind: 'unknown' }
 
 /** The operation of each call, for rules, because paths have many spellings. */
-export const operations: Readonly<Record<ClientEndpoint | 'models' | 'passthrough', LlmOperation>> = {
+export const operations: Readonly<
+  Record<ClientEndpoint | 'models' | 'stored' | 'passthrough', LlmOperation>
+> = {
   chat: { operation: 'chat', api: 'chat_completions' },
   completions: { operation: 'text_completion', api: 'completions' },
   embeddings: { operation: 'embeddings', api: 'embeddings' },
@@ -59,6 +69,7 @@ export const operations: Readonly<Record<ClientEndpoint | 'models' | 'passthroug
   transcriptions: { operation: 'transcription', api: 'audio_transcriptions' },
   translations: { operation: 'translation', api: 'audio_translations' },
   models: { operation: 'list_models', api: 'models' },
+  stored: { operation: 'stored_response', api: 'responses' },
   passthrough: { operation: 'passthrough', api: 'passthrough' },
 }
 
@@ -85,6 +96,7 @@ export function defaultEndpoints(passesUnknown: boolean): Endpoints {
   return {
     match(path) {
       const match = matchEndpoint(path)
+      if (match.kind === 'stored') return { ...match, passes: true }
       if (match.kind !== 'unknown') return match
       return isDisguisedEndpoint(path) ? match : passthrough
     },
@@ -127,9 +139,14 @@ export function endpointsBySuffix(routes: Readonly<Record<string, RouteType>>): 
   function matchSuffix(path: string): EndpointMatch | undefined {
     for (const { suffix, match, inside } of suffixes) {
       if (path.endsWith(suffix)) return isSecondRerank(match, path) ? rerankV2 : match
-      if (match.kind !== 'models') continue
+      const isStored = match.kind === 'endpoint' && match.endpoint === 'responses'
+      if (match.kind !== 'models' && !isStored) continue
       const start = path.lastIndexOf(inside)
-      if (start !== -1) return { kind: 'models', id: decodePercent(path.slice(start + inside.length)) }
+      if (start === -1) continue
+      const stored = isStored ? storedAt(path.slice(start + inside.length)) : undefined
+      if (stored) return { kind: 'stored', ...stored, passes: fallback.kind === 'passthrough' }
+      if (match.kind === 'models')
+        return { kind: 'models', id: decodePercent(path.slice(start + inside.length)) }
     }
     return undefined
   }
@@ -193,6 +210,7 @@ const endpointPaths: ReadonlyMap<string, EndpointMatch> = new Map([
 ] satisfies [string, EndpointMatch][])
 
 const modelPrefix = '/models/'
+const responsePrefix = '/responses/'
 
 /**
  * Matches the part of a normalised path after its last `/v1/`, with any prefix. A path without `/v1/` is
@@ -204,6 +222,8 @@ export function matchEndpoint(path: string): EndpointMatch {
   if (match) return match
   if (rest.startsWith(modelPrefix))
     return { kind: 'models', id: decodePercent(rest.slice(modelPrefix.length)) }
+  const stored = rest.startsWith(responsePrefix) ? storedAt(rest.slice(responsePrefix.length)) : undefined
+  if (stored) return { kind: 'stored', ...stored, passes: false }
   return path.endsWith(rerankV2Path) ? rerankV2 : unknown
 }
 

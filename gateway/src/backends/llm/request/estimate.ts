@@ -22,7 +22,7 @@ export function createEstimate(prices: Prices | undefined): (exchange: Exchange)
     const candidate = call?.candidates[0]
     if (call === undefined || candidate === undefined) return nothing
     const { endpoint, bytes } = call
-    if (endpoint === 'count_tokens' || endpoint === 'moderations') return nothing
+    if (call.stored !== undefined || endpoint === 'count_tokens' || endpoint === 'moderations') return nothing
     const { llmRequest = {} } = exchange.facts
     const inputTokens =
       bytes.length <= maxPlainBytes ? Math.ceil(bytes.length / bytesPerToken) : estimateTokens(llmRequest)

@@ -66,6 +66,7 @@ export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | und
   if (api === undefined) return undefined
   const message: LlmMessage = {
     api,
+    isAnswerOnly: call.stored !== undefined,
     request: () => call.json,
     async replaceRequest(bytes) {
       const json = await readJson(bytes, workQueue)

@@ -34,8 +34,11 @@ export const responsesContent: ContentReader = {
     ]
     return joinedText(system) === '' ? texts : [system, ...texts]
   },
-  reply: ({ output }, reading) =>
-    objectsIn(output).flatMap(([index, item]) => textsOfItem(item, ['output', index], reading)),
+  // `data` are the items of a stored response.
+  reply: ({ output, data }, reading) => [
+    ...objectsIn(output).flatMap(([index, item]) => textsOfItem(item, ['output', index], reading)),
+    ...objectsIn(data).flatMap(([index, item]) => textsOfItem(item, ['data', index], reading)),
+  ],
   event(event, found, reading) {
     const { output_index: index, item, response, part } = event
     const element = numberOf(index, 0)

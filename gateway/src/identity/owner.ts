@@ -1,6 +1,6 @@
-import { exactText } from '../../../lib/json/exact.ts'
-import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../../../lib/json/json.ts'
-import type { Exchange } from '../../../pipeline/exchange.ts'
+import { exactText } from '../lib/json/exact.ts'
+import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../lib/json/json.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
 
 /** Identity of a request from its token, password and key; empty without any of them. */
 export function ownerOf({ facts: { jwt, basicAuth, apiKey } }: Pick<Exchange, 'facts'>): string {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { fixtureExchange } from '../../../../test/fixtures/pipeline.ts'
+import { fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import { identifiesUser } from './owner.ts'
 
 it.each([

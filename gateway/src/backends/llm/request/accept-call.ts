@@ -1,0 +1,187 @@
+import { ownerOf } from '../../../identity/owner.ts'
+import { exactObject } from '../../../lib/json/exact.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import type { JsonLimits } from '../../../lib/json/limits.ts'
+import type { JsonText } from '../../../lib/json/text.ts'
+import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+import { type Refusal, refuse } from '../../../pipeline/errors.ts'
+import type { Exchange, LlmState, ModelAccess } from '../../../pipeline/exchange.ts'
+import type { RequestBodyLimits } from '../../../pipeline/request-body.ts'
+import { requestPath } from '../attempt/provider-request.ts'
+import type { Candidate } from '../models/candidate.ts'
+import type { Models } from '../models/models.ts'
+import { pathsOf } from '../providers/provider.ts'
+import { placeOf, type ResponseIds } from '../stored/response-ids.ts'
+import type { StoredAction } from '../stored/stored-path.ts'
+import { type Call, createCall, type ResponseReference } from './call.ts'
+import { type ClientEndpoint, type Endpoints, operations } from './endpoints.ts'
+import { llmMessageOf } from './llm-message.ts'
+
+export type RequestRules = RequestBodyLimits & {
+  models: Pick<Models, 'resolve' | 'needsName' | 'targetNamed'>
+  responseIds: ResponseIds
+  endpoints: Pick<Endpoints, 'match'>
+  jsonLimits: JsonLimits
+  estimate: LlmState['estimate']
+  workQueue: WorkQueue
+  /** Paths of unknown calls are forwarded, to any model. */
+  passesUnknown: boolean
+}
+
+export type ParsedCall = {
+  endpoint: ClientEndpoint | 'passthrough'
+  bytes: Buffer
+  json: JsonText | undefined
+  files: Call['files']
+  model: string
+  reference?: ResponseReference
+  /** Undefined for a new response. */
+  stored?: StoredAction
+}
+
+/** Resolves the model of a request, and stores the call. Returns a refusal for an invalid one. */
+export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: RequestRules): Reply | undefined {
+  const { endpoint, bytes, json, files, model, stored } = parsed
+  const { models, workQueue, passesUnknown } = rules
+  const { facts } = exchange
+  facts.llm = {
+    ...operations[stored === undefined ? endpoint : 'stored'],
+    requestModel: model,
+    configuredModel: undefined,
+    provider: undefined,
+    streaming: json?.value['stream'] === true,
+    responseModel: undefined,
+    cost: undefined,
+    costStatus: undefined,
+  }
+  const access = exchange.auth.models
+  if (access && !access.allows(model)) return refuse(exchange, modelNotAllowed)
+  for (const param of ['models', 'fallbacks']) {
+    if (access && !mayUseFallbacks(json?.value[param], access))
+      return refuse(exchange, { ...modelNotAllowed, param })
+  }
+  facts.llmRequest = json && exactObject(json)
+  const resolution = models.resolve(model, facts)
+  if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)
+  const options = json?.value['stream_options']
+  const hideUsage = isJsonObject(options) && options['include_usage'] === false
+  const mode = passthroughOf(resolution.candidates)
+  const previous =
+    endpoint === 'responses' &&
+    json !== undefined &&
+    mode === undefined &&
+    storesResponses(resolution.candidates)
+      ? previousOf(exchange, json.value, rules)
+      : undefined
+  if (previous && 'status' in previous) return refuse(exchange, previous)
+  const reference = previous ?? parsed.reference
+  const candidates =
+    reference === undefined
+      ? resolution.candidates
+      : storedCandidates(resolution.candidates, reference, rules)
+  if (candidates.length === 0)
+    return refuse(exchange, stored === undefined ? previousElsewhere : responseNotFound)
+  if (endpoint === 'passthrough' && mode === undefined && !passesUnknown)
+    return refuse(exchange, unknownEndpoint(requestPath(exchange)))
+  const call = createCall({
+    endpoint: mode === 'opaque' ? 'passthrough' : endpoint,
+    pathEndpoint: endpoint,
+    bytes,
+    json,
+    files,
+    reference,
+    stored,
+    candidates,
+    failover: resolution.failover,
+    hideUsage: hideUsage && mode === undefined,
+    unchanged: mode !== undefined,
+  })
+  if (exchange.llm) {
+    exchange.llm.call = call
+    exchange.llm.message = mode === undefined ? llmMessageOf(call, workQueue) : undefined
+  }
+  return undefined
+}
+
+export function unknownEndpoint(path: string): Refusal {
+  return { status: 404, code: 'not_found', message: `no LLM endpoint at ${path}` }
+}
+
+/** The mode of a call whose candidates all have `passthrough`; else requests are read as usual. */
+function passthroughOf(candidates: readonly Candidate[]): 'detect' | 'opaque' | undefined {
+  const [first, ...others] = candidates
+  const mode = first?.target.passthrough
+  if (mode === undefined || others.some(({ target }) => target.passthrough === undefined)) return undefined
+  return others.some(({ target }) => target.passthrough === 'detect') ? 'detect' : mode
+}
+
+/** The previous response that a request names; a refusal if it is not one of this client. */
+function previousOf(
+  exchange: Exchange,
+  { previous_response_id: text }: JsonObject,
+  { responseIds }: RequestRules,
+): ResponseReference | Refusal | undefined {
+  if (text === undefined || text === null) return undefined
+  const stored = typeof text === 'string' ? responseIds.open(text, ownerOf(exchange)) : undefined
+  return stored === undefined || typeof text !== 'string' ? previousNotFound : { text, stored }
+}
+
+/** Translation refuses previous responses, with a message of its own. */
+function storesResponses(candidates: readonly Candidate[]): boolean {
+  return candidates.some(
+    ({ target, model }) => pathsOf(target.provider, { model, streaming: false }).responses !== undefined,
+  )
+}
+
+/** The candidates that have the response. The choice of a virtual model may differ from the earlier one. */
+function storedCandidates(
+  candidates: readonly Candidate[],
+  { stored: { place, configuredModel, requestModel } }: ResponseReference,
+  { models }: RequestRules,
+): readonly Candidate[] {
+  const found = candidates.filter(({ target }) => placeOf(target) === place)
+  if (found.length > 0) return found
+  const target = models.targetNamed?.(configuredModel)
+  if (target === undefined || placeOf(target) !== place) return []
+  return [{ target, model: target.upstreamModel ?? requestModel }]
+}
+
+/**
+ * Checks `models` (OpenRouter) and `fallbacks` (Anthropic) against the models of the key, because they name
+ * further models. `default` in `fallbacks` may be any model.
+ */
+function mayUseFallbacks(models: JsonValue | undefined, access: ModelAccess): boolean {
+  if (models === undefined || models === null) return true
+  if (!Array.isArray(models)) return false
+  return models.every((item) => {
+    const name = isJsonObject(item) ? item['model'] : item
+    return typeof name === 'string' && access.allows(name)
+  })
+}
+
+export const responseNotFound: Refusal = {
+  status: 404,
+  code: 'response_not_found',
+  message: 'No response with this id, or it belongs to another client',
+}
+
+const previousNotFound: Refusal = {
+  status: 400,
+  code: 'previous_response_not_found',
+  message:
+    'previous_response_id must be the id of a response that this client has created through the gateway',
+  param: 'previous_response_id',
+}
+
+const previousElsewhere: Refusal = {
+  ...previousNotFound,
+  message: 'the provider of the previous response does not serve this model: use the model of that response',
+}
+
+const modelNotAllowed: Refusal = {
+  status: 403,
+  code: 'model_not_allowed',
+  message: 'Model is not allowed for this API key',
+  param: 'model',
+}
