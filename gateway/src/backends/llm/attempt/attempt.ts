@@ -70,29 +70,34 @@ export async function attemptCandidate(
 }
 
 /** Sends a call to one candidate up to its usable response. Releases the slot without one. */
-export async function openCandidate(
+export function openCandidate(
   exchange: Exchange,
   call: Call,
   turn: Turn,
   options: AttemptOptions & { race?: Race },
 ): Promise<Opened | Exclude<Outcome, { kind: 'reply' }>> {
-  const { target } = turn.candidate
-  let isOpen = false
-  try {
-    const opened = await openPrepared(exchange, call, turn, options)
-    isOpen = opened.kind === 'opened'
-    return opened
-  } finally {
-    if (!isOpen) target.slots?.release()
-  }
+  const opening = openPrepared(exchange, call, turn, options)
+  const { slots } = turn.candidate.target
+  if (slots === undefined) return opening
+  return opening.then(
+    (opened) => {
+      if (opened.kind !== 'opened') slots.release()
+      return opened
+    },
+    (error: unknown) => {
+      slots.release()
+      throw error
+    },
+  )
 }
 
 async function openPrepared(
   exchange: Exchange,
   call: Call,
-  { candidate, ...turn }: Turn,
+  turn: Turn,
   options: AttemptOptions & { race?: Race },
 ): Promise<Opened | Exclude<Outcome, { kind: 'reply' }>> {
+  const { candidate } = turn
   const { context, timeLimits, race } = options
   const { eviction } = candidate.target
   const preparing = prepareRequest(exchange, call, candidate, { timeLimits, workQueue: context.workQueue })
@@ -112,7 +117,7 @@ async function openPrepared(
   try {
     const reply = readReply(attempt, await sendAttempt(attempt, prepared.request, options))
     if (record) recordHead(record, reply, context.clock)
-    return await receive(attempt, reply, { ...options, turn: { candidate, ...turn }, record })
+    return await receive(attempt, reply, { ...options, turn, record })
   } catch (error) {
     return failAttempt(attempt, error, { record, context, cancellation: race?.cancellation })
   }

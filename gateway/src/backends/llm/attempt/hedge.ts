@@ -115,8 +115,10 @@ function abandon({ race, result, hasFailed }: Racer, { context }: AttemptOptions
   result.then(
     (opened) => {
       if (opened.kind !== 'opened') return
+      const { slots, eviction } = opened.attempt.candidate.target
       discard(opened.reply)
-      opened.attempt.candidate.target.slots?.release()
+      slots?.release()
+      eviction.undecided()
       if (opened.record) recordFailure(opened.record, lostRace, context.clock)
     },
     () => {},
