@@ -16,10 +16,6 @@ it.each([
     "agentgateway's aws is not supported yet in this version",
   ],
   [
-    ['routes', 0, 'backends', 1, 'ai', 'provider', 'bedrock'],
-    "agentgateway's bedrock is not supported yet in this version",
-  ],
-  [
     ['backends', 0, 'ai', 'groups', 0, 'providers', 0, 'provider', 'copilot'],
     "agentgateway's copilot is not supported yet in this version",
   ],

@@ -100,8 +100,8 @@ export type Reply = {
   status: number
   headers: Headers
   body: Body
-  /** Credential of the gateway in the request, which an error for the client must not show. */
-  credential?: string | undefined
+  /** Credentials of the gateway in the request, which an error for the client must not show. */
+  credentials?: readonly string[] | undefined
   /** The connection behind a 101 response, in its new protocol. The receiver of the reply must end it. */
   tunnel?: Duplex | undefined
 }

@@ -15,7 +15,7 @@ import { sendToService } from '../../pipeline/tracing/service-calls.ts'
 import { callerOf } from '../../upstream/credentials/caller.ts'
 import { compileDestination, type UpstreamContext } from '../../upstream/destination.ts'
 import { type CallServers, compileNamedServers, singleServer } from '../../upstream/endpoints.ts'
-import { hideCredential } from '../../upstream/hidden-credential/hidden-credential.ts'
+import { hideCredentials } from '../../upstream/hidden-credential/hidden-credential.ts'
 import type { Answer } from './cache.ts'
 import { defaultTimeoutMs, type ExtAuthzConfig, type HttpConfig, responseVariables } from './config.ts'
 import { checkedEdits, type Decision, deniedReply, type FieldEdit, InvalidDecision } from './decision.ts'
@@ -54,9 +54,9 @@ export function compileHttpCheck(
       const cancellation = createCancellation()
       const timer = setTimeout(() => cancellation.cancel(), deadlineMs)
       try {
-        const { request, credential } = await requestTo(servers, check, { view, cancellation })
+        const { request, credentials } = await requestTo(servers, check, { view, cancellation })
         const reply = await sendToService(view.exchange.trace, request, context.send)
-        return await answerOf(check, view, { ...reply, credential })
+        return await answerOf(check, view, { ...reply, credentials })
       } catch (error) {
         throw failureOf(error, cancellation)
       } finally {
@@ -103,7 +103,7 @@ async function requestTo(
   servers: CallServers,
   check: HttpCheck,
   { view, cancellation }: CheckCall,
-): Promise<{ request: OutgoingRequest; credential: string | undefined }> {
+): Promise<{ request: OutgoingRequest; credentials: readonly string[] | undefined }> {
   const server = servers.choose()
   if (server === undefined) throw new ServiceFailure('the backend has no endpoints', { isUnanswered: true })
   const headers: Headers = {}
@@ -123,7 +123,7 @@ async function requestTo(
     acceptsWhole: true,
   }
   await server.authorize?.apply(request, callerOf(view.exchange))
-  return { request, credential: server.authorize?.placed?.(request) }
+  return { request, credentials: server.authorize?.placed?.(request) }
 }
 
 function includeHeaders(headers: Headers, names: readonly string[], view: RequestView): void {
@@ -177,7 +177,7 @@ async function answerOf(check: HttpCheck, view: RequestView, reply: Reply): Prom
     throw new ServiceFailure(`the service responded with status ${status}`, { isUnanswered: false })
   }
   if (status < 300) return permitted(check, view, reply)
-  const body = hideCredential(await readReply(reply), reply.credential)
+  const body = hideCredentials(await readReply(reply), reply.credentials)
   const isRefusal = status === 401 || status === 403
   const redirect = isRefusal ? check.redirect : undefined
   const decision: Decision = {

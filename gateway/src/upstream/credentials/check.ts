@@ -3,7 +3,7 @@ import { parseDuration } from '../../lib/duration.ts'
 import { isToken } from '../../lib/http-token.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { checkAwsAuth } from './aws/check.ts'
-import { type BackendAuthConfig, keyOf, placesOf } from './config.ts'
+import { type BackendAuthConfig, keyOf, placeOf, placesOf } from './config.ts'
 import { isCredential } from './credential.ts'
 import { checkLocation, type LocationConfig, locationRoots } from './credential-location.ts'
 import type {
@@ -32,11 +32,36 @@ export function checkBackendAuth(auth: BackendAuthConfig, report: ReportIssue): 
     checkAwsAuth(aws, under(['aws'], report))
     if (auth.location) report(['location'], 'is not valid with aws: the signature has a fixed header')
   }
+  checkCredentials(auth, report)
   if (jwtSign) checkJwtSign(jwtSign, under(['jwtSign'], report))
   if (oauthTokenExchange) checkTokenExchange(oauthTokenExchange, under(['oauthTokenExchange'], report))
   if (crossAppAccess) checkCrossAppAccess(crossAppAccess, under(['crossAppAccess'], report))
   if (gcp?.audience !== undefined && gcp.type !== 'idToken')
     report(['gcp', 'audience'], 'is only valid with type idToken')
+}
+
+/** Checks further credentials: their locations must differ from each other and from the first one. */
+function checkCredentials(auth: BackendAuthConfig, report: ReportIssue): void {
+  const { credentials = [], ...first } = auth
+  const hasFirst = Object.values(first).some((value) => value !== undefined)
+  const taken = new Set(hasFirst ? [placeName(placeOf(auth))] : [])
+  for (const [index, { key, location }] of credentials.entries()) {
+    const path = ['credentials', index]
+    if (typeof key === 'string' && !isCredential(key))
+      report([...path, 'key'], 'not a credential: expected printable ASCII without spaces')
+    checkPlace(location, under([...path, 'location'], report))
+    if (taken.has(placeName(location)))
+      report([...path, 'location'], 'must differ from those of other credentials')
+    taken.add(placeName(location))
+  }
+}
+
+function placeName(place: CredentialPlaceConfig | undefined): string {
+  const { header, queryParameter, cookie } = place ?? {}
+  if (queryParameter !== undefined) return `query ${queryParameter.name}`
+  return cookie === undefined
+    ? `header ${(header?.name ?? 'authorization').toLowerCase()}`
+    : `cookie ${cookie.name}`
 }
 
 function under(place: readonly (string | number)[], report: ReportIssue): ReportIssue {
@@ -140,7 +165,13 @@ function checkClientAuth(auth: ClientAuthConfig, report: ReportIssue): void {
     if (!presentIn(auth, key)) report([key], `must be set for ${method}`)
   }
   const others =
-    method === 'privateKeyJwt' ? ['clientSecret'] : ['signingKey', 'alg', 'kid', 'assertionAudience']
+    method === 'privateKeyJwt'
+      ? ['clientSecret']
+      : ['signingKey', 'alg', 'kid', 'certificate', 'certificateHeader', 'assertionAudience']
+  if (auth.certificate !== undefined && auth.certificateHeader === undefined)
+    report(['certificateHeader'], 'must be set with certificate: x5c or x5t#S256')
+  if (auth.certificateHeader !== undefined && auth.certificate === undefined)
+    report(['certificate'], 'must be set with certificateHeader')
   for (const key of others) if (presentIn(auth, key)) report([key], `is not used by ${method}`)
 }
 

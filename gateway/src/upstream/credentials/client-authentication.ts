@@ -36,11 +36,11 @@ export function compileClientAuthentication(
 }
 
 function byAssertion(
-  { clientId, signingKey, alg, kid, assertionAudience }: ClientAuthConfig,
+  { clientId, signingKey, alg, kid, certificate, certificateHeader, assertionAudience }: ClientAuthConfig,
   context: CompileContext,
 ): AuthenticateClient {
   if (signingKey === undefined) throw new Error('clientAuth.signingKey must be set for privateKeyJwt')
-  const sign = compileSigner({ signingKey, alg, kid }, context)
+  const sign = compileSigner({ signingKey, alg, kid, certificate, certificateHeader }, context)
   return (_, form) => {
     const seconds = Math.floor(context.clock.now() / 1_000)
     const times = { iat: seconds, exp: seconds + assertionSeconds }

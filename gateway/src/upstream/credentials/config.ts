@@ -3,8 +3,10 @@ import {
   exactlyOne,
   filePath,
   type Infer,
+  list,
   object,
   optional,
+  type Schema,
   type SecretSource,
   secret,
   secretSource,
@@ -32,8 +34,19 @@ const key = anyOfShapes(
   { doc: `${keyDoc} A text, \`{file: path}\`, or \`{value, location}\`.` },
 )
 
-/** Credentials for a backend. */
-export const backendAuthSchema = exactlyOne(
+const credentials = list(
+  object(
+    {
+      location: credentialPlace,
+      key: secretSource({ doc: 'The credential.', example: '$TENANT_KEY' }),
+    },
+    { doc: 'A further credential.' },
+  ),
+  { doc: 'Further credentials of the gateway, each at its own location.' },
+  { min: 1, max: 16 },
+)
+
+const single = exactlyOne(
   {
     key,
     passthrough: object(
@@ -47,11 +60,22 @@ export const backendAuthSchema = exactlyOne(
     azure: azureAuthSchema,
     gcp: googleAuthSchema,
   },
-  { location: optional(credentialPlace) },
+  { location: optional(credentialPlace), credentials: optional(credentials) },
   { doc: 'How the gateway authenticates to the backend.' },
 )
 
-export type BackendAuthConfig = Infer<typeof backendAuthSchema>
+type Single = Infer<typeof single>
+type CredentialsOnly = { credentials: Infer<typeof credentials> } & {
+  readonly [K in Exclude<keyof Single, 'credentials'>]?: undefined
+}
+
+export type BackendAuthConfig = Single | CredentialsOnly
+
+/** Credentials for a backend. */
+export const backendAuthSchema: Schema<BackendAuthConfig> = anyOfShapes(
+  [single, object({ credentials }, { doc: 'Credentials at their own locations only.' })],
+  { doc: 'How the gateway authenticates to the backend.' },
+)
 
 /** The key of `backendAuth`; undefined for other ways of authentication. */
 export function keyOf({ key: configured }: BackendAuthConfig): SecretSource | undefined {

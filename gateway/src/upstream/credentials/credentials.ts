@@ -10,13 +10,7 @@ import { compileGoogleAuth } from './google/google.ts'
 import { compileJwtSign } from './jwt-sign.ts'
 import { machineIdentityOf } from './machine-identity/machine-identity.ts'
 import { type CredentialUse, compileIdentityCheck, type RefuseIdentity } from './machine-identity/permit.ts'
-import {
-  type AuthorizedRequest,
-  compilePlacement,
-  compileReadPlaced,
-  type Place,
-  type ReadPlaced,
-} from './placement.ts'
+import { type AuthorizedRequest, compilePlacement, compileReadPlaced, type Place } from './placement.ts'
 import { compileCrossAppAccess, compileTokenExchange, type TokenIssuer } from './token-exchange.ts'
 
 /** Authentication of the gateway to a backend. */
@@ -30,8 +24,10 @@ export type Authorize = {
    * request is sent; a rejection or an exception denies it.
    */
   apply(request: AuthorizedRequest, caller: Caller): Promise<void> | undefined
-  /** The credential of an authorized request, which relayed errors must not show. Undefined for passthrough. */
-  placed?: ReadPlaced
+  /** The credentials of the gateway in an authorized request, which relayed errors must not show. */
+  placed?(request: AuthorizedRequest): readonly string[]
+  /** Sets the credentials of `credentials` only, which `apply` sets, too. */
+  applyMore?(request: AuthorizedRequest): void
   /** Removes the tokens of the client that are exchanged, for copies of requests to other servers. */
   strip?(request: AuthorizedRequest, caller: Caller): void
 }
@@ -47,9 +43,28 @@ export function compileAuthorize(
   use: Partial<CredentialUse> = {},
 ): Authorize | undefined {
   if (config === undefined) return undefined
+  const { credentials, ...single } = config
+  const more = credentials?.map((credential) => compileMore(credential, context)) ?? []
+  const first = isEmpty(single) ? undefined : compileSingle(config, context, use)
+  return more.length === 0 ? first : withMore(first, more)
+}
+
+function isEmpty(config: object): boolean {
+  return Object.values(config).every((value) => value === undefined)
+}
+
+function compileSingle(
+  config: BackendAuthConfig,
+  context: CompileContext,
+  use: Partial<CredentialUse>,
+): Authorize {
   const { source = config, destination } = use
   const identity = machineIdentityOf(config)
-  const placed = compileReadPlaced(placeOf(config))
+  const read = compileReadPlaced(placeOf(config))
+  const placed = (request: AuthorizedRequest) => {
+    const credential = read(request)
+    return credential === undefined ? [] : [credential]
+  }
   if (identity === undefined) {
     const authorize = compileCredential(config, source, context)
     return authorize.isPassthrough === true ? authorize : { placed, ...authorize }
@@ -64,6 +79,38 @@ export function compileAuthorize(
       const reason = refuses(request)
       if (reason !== undefined) throw unavailable(reason)
       return authorize.apply(request, caller)
+    },
+  }
+}
+
+/** A credential of `credentials`, read once. */
+type More = { readonly credential: string; readonly place: Place }
+
+function compileMore(
+  { key, location }: NonNullable<BackendAuthConfig['credentials']>[number],
+  context: CompileContext,
+): More {
+  return { credential: readKey(key, context), place: compilePlacement(location) }
+}
+
+/** Authentication with further credentials, which do not depend on the client. */
+function withMore(first: Authorize | undefined, more: readonly More[]): Authorize {
+  const values = more.map(({ credential }) => credential)
+  const applyMore = (request: AuthorizedRequest) => {
+    for (const { credential, place } of more) place(request, credential)
+  }
+  return {
+    source: 'gateway',
+    ...first,
+    applyMore,
+    placed: (request) => [...(first?.placed?.(request) ?? []), ...values],
+    apply(request, caller) {
+      // Before a signature of the request, and after tokens of the client are removed.
+      applyMore(request)
+      const pending = first?.apply(request, caller)
+      if (pending !== undefined) return pending.then(() => applyMore(request))
+      applyMore(request)
+      return undefined
     },
   }
 }

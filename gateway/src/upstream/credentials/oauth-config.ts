@@ -34,6 +34,18 @@ const signingKey = anyOfShapes(
   { doc: 'Private key, PEM: RSA, or EC of the curve of `alg`.' },
 )
 
+/** PEM text of certificates, inline or in a file. */
+const certificate = anyOfShapes(
+  [
+    string({ doc: 'PEM text.', holds: 'certificates' }),
+    object(
+      { file: filePath({ doc: 'Path of a file with the certificates, PEM.', holds: 'certificates' }) },
+      { doc: 'Certificates in a file.' },
+    ),
+  ],
+  { doc: 'Certificate of `signingKey` with its chain, PEM, that of the key first.' },
+)
+
 const alg = enumeration(['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384'], {
   doc: 'Signature algorithm.',
   default: 'RS256',
@@ -78,6 +90,12 @@ const clientAuthSchema = object(
     signingKey: optional(signingKey),
     alg: optional(alg),
     kid: optional(kid),
+    certificate: optional(certificate),
+    certificateHeader: optional(
+      enumeration(['x5c', 'x5t#S256'], {
+        doc: 'Header of the assertion with `certificate`: `x5c`, the chain, or `x5t#S256`, the thumbprint of the certificate, as Microsoft Entra requires.',
+      }),
+    ),
     assertionAudience: optional(
       name({
         doc: 'Audience of the signed assertion of `privateKeyJwt`.',

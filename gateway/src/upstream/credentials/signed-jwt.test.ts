@@ -1,6 +1,14 @@
-import { createVerify, generateKeyPairSync, verify } from 'node:crypto'
+import {
+  createPrivateKey,
+  createVerify,
+  generateKeyPairSync,
+  hash,
+  verify,
+  X509Certificate,
+} from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
+import { createAuthority } from '../../../test/support/certificates.ts'
 import { compileSigner } from './signed-jwt.ts'
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -40,5 +48,28 @@ describe('a signer of tokens', () => {
     expect(compile(pemOf(ec), 'RS256')).toThrow('RS256 requires an RSA key')
     expect(compile(pemOf(ec), 'ES384')).toThrow('ES384 requires an EC key of curve secp384r1')
     expect(compile('secret text', 'RS256')).toThrow(/^signingKey is not a private key: expected PEM$/)
+  })
+
+  describe('with a certificate', () => {
+    const authority = createAuthority('assertions')
+    const { cert, key } = authority.issue('gateway.test')
+    const alg = createPrivateKey(key).asymmetricKeyType === 'ec' ? 'ES256' : 'RS256'
+    const headerOf = (certificate: string, certificateHeader: 'x5c' | 'x5t#S256', signingKey = key) => {
+      const config = { signingKey, alg, certificate, certificateHeader } as const
+      return parts(compileSigner(config, fixtureContext())({})).header
+    }
+    const der = (pem: string) => new X509Certificate(pem).raw
+
+    it('sends its chain or its thumbprint', () => {
+      expect(headerOf(cert + authority.cert, 'x5c')).toEqual({
+        ...{ alg, typ: 'JWT', x5c: [cert, authority.cert].map((pem) => der(pem).toString('base64')) },
+      })
+      expect(headerOf(cert, 'x5t#S256')['x5t#S256']).toBe(hash('sha256', der(cert), 'base64url'))
+    })
+
+    it('rejects one of another key, and other texts', () => {
+      expect(() => headerOf(authority.cert, 'x5c')).toThrow('must begin with the certificate of signingKey')
+      expect(() => headerOf('text', 'x5c')).toThrow(/^certificate is not a certificate: expected PEM$/)
+    })
   })
 })

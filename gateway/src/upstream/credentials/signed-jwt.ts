@@ -1,4 +1,12 @@
-import { constants, createPrivateKey, type KeyObject, type SignKeyObjectInput, sign } from 'node:crypto'
+import {
+  constants,
+  createPrivateKey,
+  hash,
+  type KeyObject,
+  type SignKeyObjectInput,
+  sign,
+  X509Certificate,
+} from 'node:crypto'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { JwtSignConfig, SigningKeyConfig } from './oauth-config.ts'
 
@@ -11,21 +19,52 @@ export type SignerConfig = {
   readonly signingKey: SigningKeyConfig
   readonly alg?: Algorithm | undefined
   readonly kid?: string | undefined
+  /** Certificate of the key in the header (RFC 7515 sections 4.1.6 and 4.1.8). */
+  readonly certificate?: SigningKeyConfig | undefined
+  readonly certificateHeader?: 'x5c' | 'x5t#S256' | undefined
 }
 
 /** Compiles a signer. Throws if the key is unreadable or does not fit the algorithm; never with the key. */
-export function compileSigner(
-  { signingKey, alg = 'RS256', kid }: SignerConfig,
-  context: CompileContext,
-): SignJwt {
+export function compileSigner(config: SignerConfig, context: CompileContext): SignJwt {
+  const { signingKey, alg = 'RS256', kid } = config
   const key = readPrivateKey(signingKey, context)
   const problem = keyProblem(key, alg)
   if (problem !== undefined) throw new Error(problem)
   const input = signInput(key, alg)
-  const header = encode({ alg, typ: 'JWT', ...(kid === undefined ? {} : { kid }) })
+  const certified = certificateHeaders(config, key, context)
+  const header = encode({ alg, typ: 'JWT', ...(kid === undefined ? {} : { kid }), ...certified })
   return (claims) => {
     const text = `${header}.${encode(claims)}`
     return `${text}.${sign(`sha${alg.slice(2)}`, Buffer.from(text), input).toString('base64url')}`
+  }
+}
+
+const certificatePattern = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
+
+/** The header field with the certificate. Throws if it is invalid, or not that of the key. */
+function certificateHeaders(
+  { certificate, certificateHeader }: SignerConfig,
+  key: KeyObject,
+  { readFile }: CompileContext,
+): Readonly<Record<string, unknown>> {
+  if (certificate === undefined || certificateHeader === undefined) return {}
+  const text = typeof certificate === 'string' ? certificate : readFile(certificate.file)
+  const place = typeof certificate === 'string' ? 'certificate' : certificate.file
+  const chain = (text.match(certificatePattern) ?? []).map((pem) => parseCertificate(pem, place))
+  const [leaf] = chain
+  if (leaf === undefined) throw new Error(`${place} is not a certificate: expected PEM`)
+  if (!leaf.checkPrivateKey(key))
+    throw new Error(`${place} must begin with the certificate of signingKey: their keys differ`)
+  return certificateHeader === 'x5c'
+    ? { x5c: chain.map(({ raw }) => raw.toString('base64')) }
+    : { 'x5t#S256': hash('sha256', leaf.raw, 'base64url') }
+}
+
+function parseCertificate(pem: string, place: string): X509Certificate {
+  try {
+    return new X509Certificate(pem)
+  } catch (cause) {
+    throw new Error(`${place} is not a certificate: expected PEM`, { cause })
   }
 }
 

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
-import { hideCredential } from './hidden-credential.ts'
+import { hideCredentials } from './hidden-credential.ts'
 
-const hidden = (text: string, credential?: string) => hideCredential(Buffer.from(text), credential).toString()
+const hidden = (text: string, credential?: string) =>
+  hideCredentials(Buffer.from(text), credential === undefined ? [] : [credential]).toString()
 
 it.each([
   ['key k/1+2= refused, k/1+2=', 'key [hidden] refused, [hidden]'],
@@ -21,5 +22,6 @@ it('characters that JSON escapes are found', () => {
 
 it('bytes without the credential are unchanged', () => {
   const bytes = Buffer.from([0xff, 0x00, 0x41])
-  for (const credential of [undefined, '', 'A key']) expect(hideCredential(bytes, credential)).toEqual(bytes)
+  for (const credentials of [undefined, [], [''], ['A key']])
+    expect(hideCredentials(bytes, credentials)).toEqual(bytes)
 })

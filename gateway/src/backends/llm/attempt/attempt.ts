@@ -253,14 +253,22 @@ function sendAttempt(attempt: Attempt, request: OutgoingRequest, { context }: Re
   }
   const credential = credentialFor(exchange, target)
   if (credential !== undefined) target.provider.authorize(request, credential)
+  target.more?.applyMore?.(request)
   return send(attempt, request)
+}
+
+/** The credentials of the gateway in a request. */
+function credentialsIn(request: OutgoingRequest, target: Target): readonly string[] {
+  const { authorize, more, configuredKey } = target
+  const placed = (authorize ?? more)?.placed?.(request) ?? []
+  return configuredKey === undefined ? placed : [...placed, configuredKey]
 }
 
 function send(attempt: Attempt, request: OutgoingRequest): Promise<Reply> {
   const { exchange, candidate } = attempt
   const { trace } = exchange
   const { target } = candidate
-  attempt.credential = target.authorize?.placed?.(request) ?? target.configuredKey
+  attempt.credentials = credentialsIn(request, target)
   if (trace === undefined) return target.send(request)
   return sendTraced(trace, request, target.send, [
     ['tollgate.llm.provider', target.provider.name],

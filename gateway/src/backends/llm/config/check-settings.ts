@@ -15,6 +15,7 @@ const roots: ReadonlySet<string> = new Set(routingRoots)
 export function checkModelSettings(settings: ModelSettings, path: Path, report: ReportIssue): void {
   const { transformation, finalTransformation, auth, requestHeaders, responseHeaders, tls, backendTLS } =
     settings
+  const { backendTunnel } = settings
   const names = new Map([
     ['backendAuth', 'auth'],
     ['requestHeaderModifier', 'requestHeaders'],
@@ -26,6 +27,7 @@ export function checkModelSettings(settings: ModelSettings, path: Path, report: 
     requestHeaderModifier: requestHeaders,
     responseHeaderModifier: responseHeaders,
     backendTLS: tls ?? backendTLS,
+    backendTunnel,
   }
   checkBackendPolicies(policies, ([key, ...rest], message) =>
     report([...path, names.get(String(key)) ?? String(key), ...rest], message),

@@ -17,6 +17,7 @@ import { healthSchema } from '../../../upstream/config.ts'
 import { backendTlsSchema } from '../../../upstream/connection-config.ts'
 import { backendAuthSchema } from '../../../upstream/credentials/config.ts'
 import { headerModifierOf } from '../../../upstream/header-modifier.ts'
+import { backendTunnelSchema } from '../../../upstream/tunnel/config.ts'
 import { azureParams } from '../providers/azure.ts'
 import { bedrockParams } from '../providers/bedrock/bedrock.ts'
 import { vertexParams } from '../providers/google/vertex.ts'
@@ -134,6 +135,7 @@ const connectionFields = {
   responseHeaders: optional(headerModifierOf('Changes of header fields of responses of the provider')),
   tls: optional(backendTlsSchema),
   backendTLS: optional(backendTlsSchema),
+  backendTunnel: optional(backendTunnelSchema),
   health: optional(healthSchema),
 } satisfies Record<string, Schema>
 

@@ -14,6 +14,8 @@ export type ProviderAuth = {
   readonly forwardsCredential: boolean
   /** Adds a credential at a configured location in place of the provider's default. */
   readonly authorize: Authorize | undefined
+  /** Adds further credentials, beside the key at the provider's default. */
+  readonly more: Authorize | undefined
   /** The configured key at either location, which errors of the provider must not show. */
   readonly configuredKey: string | undefined
 }
@@ -33,6 +35,8 @@ export function compileProviderAuth(
     configuredKey: key,
     credential: isPlain ? key : undefined,
     forwardsCredential: isPlain && auth.passthrough !== undefined,
+    more:
+      isPlain && auth.credentials ? compileAuthorize({ credentials: auth.credentials }, context) : undefined,
     authorize: isPlain ? undefined : compileAuthorize(withRegion(auth, region), context, use),
   }
 }

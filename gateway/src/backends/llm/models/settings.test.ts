@@ -46,6 +46,21 @@ describe('headers of a model', () => {
   })
 })
 
+it('connections pass the proxy of the model, or of its provider', async () => {
+  const backendTunnel = { proxy: { host: 'proxy.test:3128' } }
+  const proxy = { tunnel: { host: 'proxy.test', port: 3128 } }
+  expect((await sentFor({ backendTunnel })).sent.connection).toMatchObject(proxy)
+  const gateway = fixtureGateway(
+    {
+      providers: [{ name: 'shared', provider: 'openai', defaults: { backendTunnel } }],
+      models: [{ name: '*', provider: { reference: 'shared' } }],
+    },
+    () => jsonReply({}, 400),
+  )
+  await call(gateway, { body: chatBody })
+  expect(gateway.sent[0]?.connection).toMatchObject(proxy)
+})
+
 describe('credentials of a model', () => {
   it('places a key as the provider does, or at a location', async () => {
     const anthropic = { provider: 'anthropic', auth: { key: 'secret' } } as const
@@ -54,6 +69,17 @@ describe('credentials of a model', () => {
     const { sent } = await sentFor({ auth: { key: { value: 'secret', location } } })
     expect(sent.headers['x-token']).toBe('Key secret')
     expect(sent.headers['authorization']).toBeUndefined()
+  })
+
+  it('adds further credentials to that of the provider, and hides them in errors', async () => {
+    const location = { header: { name: 'x-tenant' } }
+    const auth = { key: 'secret', credentials: [{ location, key: 'tenant-key' }] }
+    const { sent } = await sentFor({ provider: 'anthropic', auth })
+    expect([sent.headers['x-api-key'], sent.headers['x-tenant']]).toEqual(['secret', 'tenant-key'])
+    const gateway = fixtureGateway({ models: [{ name: '*', provider: 'openai', auth }] }, () =>
+      jsonReply({ error: { message: 'no secret tenant-key' } }, 401),
+    )
+    expect((await call(gateway, { body: chatBody })).text).toContain('no [hidden] [hidden]')
   })
 
   it('does not show a key at a location in errors', async () => {

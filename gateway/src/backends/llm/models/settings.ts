@@ -29,6 +29,7 @@ export function settingsOf(model: ModelConfig, shared: ProviderConfig | undefine
     requestHeaders: model.requestHeaders ?? common.requestHeaders,
     responseHeaders: model.responseHeaders ?? common.responseHeaders,
     tls: tlsOf(model) ?? tlsOf(common),
+    backendTunnel: model.backendTunnel ?? common.backendTunnel,
     health: model.health ?? common.health,
   }
 }

@@ -80,7 +80,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
   const provider = choice && compileProvider(choice, params)
   if (!provider) throw new Error(`${at}: unknown provider`)
   const settings = settingsOf(model, shared)
-  const { auth, health, requestHeaders, responseHeaders } = settings
+  const { auth, health, requestHeaders, responseHeaders, backendTunnel } = settings
   const tls = tlsOf(settings)
   const baseUrl = params.baseUrl ?? baseUrlOf(params, provider, tls !== undefined)
   const { origin, basePath } = addressOf(provider, baseUrl)
@@ -94,7 +94,11 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     basePath,
     fixedPath: params.pathOverride,
     preservesPath: false,
-    connection: connectionTo(addressNode(model, shared), tls, context),
+    connection: compileConnection(
+      { backendTLS: tls, backendTunnel },
+      context.egress.of(addressNode(model, shared)),
+      context,
+    ),
     ...compileProviderAuth(
       auth ?? keyAuth(params.apiKey) ?? ambientAuthOf(choice),
       {
@@ -102,7 +106,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
         use: {
           source: auth ?? shared ?? model,
           destination: addressNode(model, shared),
-          connection: { backendTLS: tls },
+          connection: { backendTLS: tls, backendTunnel },
         },
         region: provider.signingRegion,
       },
@@ -151,11 +155,6 @@ function keyAuth(key: LlmParams['apiKey']): BackendAuthConfig | undefined {
 function addressNode(model: ModelConfig, shared: ProviderConfig | undefined): object {
   const hasOwn = model.params?.baseUrl !== undefined || model.params?.hostOverride !== undefined
   return hasOwn ? model : (shared ?? model)
-}
-
-/** Connection settings with the egress policy of `node`, the configuration of the address. */
-function connectionTo(node: object, tls: ModelSettings['tls'], context: CompileContext): UpstreamConnection {
-  return compileConnection({ backendTLS: tls }, context.egress.of(node), context)
 }
 
 /** Without undefined fields, which would hide shared ones. */

@@ -4,7 +4,7 @@ import { isLarge } from '../../../lib/json/read.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { errorBody } from '../../../pipeline/errors.ts'
-import { hideCredential } from '../../../upstream/hidden-credential/hidden-credential.ts'
+import { hideCredentials } from '../../../upstream/hidden-credential/hidden-credential.ts'
 import type { Attempt } from '../request/call.ts'
 import { endpointOf, recordObject } from './record.ts'
 import { cancelReply, filterDecodedHeaders, readDecoded } from './reply-body.ts'
@@ -23,7 +23,7 @@ export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes
       `upstream answered with status ${status}; redirects are not followed`,
     )
   }
-  const bytes = hideCredential(await readDecoded(reply, maxReplyBytes), attempt.credential)
+  const bytes = hideCredentials(await readDecoded(reply, maxReplyBytes), attempt.credentials)
   const headers = filterDecodedHeaders(reply.headers)
   exchange.log.errorCode ??= 'upstream_error'
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }

@@ -72,8 +72,8 @@ export type Attempt = {
   responseModel: string | undefined
   /** Response of a failed attempt whose body is read for usage, in parallel with the next attempt. */
   unread: Reply | undefined
-  /** Credential of the gateway in the request, which relayed errors must not show. */
-  credential: string | undefined
+  /** Credentials of the gateway in the request, which relayed errors must not show. */
+  credentials: readonly string[] | undefined
   /** `Clock.monotonic()` at the first byte of streamed content. */
   firstByteAt: number | undefined
   /** `Clock.monotonic()` before the request, if the time to the first byte is observed. */
@@ -141,7 +141,7 @@ export function createAttempt(
     usageFinal: false,
     responseModel: undefined,
     unread: undefined,
-    credential: undefined,
+    credentials: undefined,
     firstByteAt: undefined,
     sentAt: undefined,
   }

@@ -2,7 +2,7 @@ import { isSource, readAll } from '../../../net/http/body.ts'
 import type { Headers } from '../../../net/http/headers.ts'
 import { isEventStream } from '../../../net/http/sse.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import { hideCredential } from '../../../upstream/hidden-credential/hidden-credential.ts'
+import { hideCredentials } from '../../../upstream/hidden-credential/hidden-credential.ts'
 
 /** Maximum size of an unused body that is drained. */
 const maxDrainedBytes = 16 * 1024
@@ -19,7 +19,7 @@ export function discard({ body, headers }: Reply): void {
 
 /** Reads an error reply of a target, with the headers that clients receive. Throws a `GatewayError`. */
 export async function readErrorReply(reply: Reply, maxBytes: number): Promise<Reply> {
-  const body = hideCredential(await readAll(reply.body, maxBytes, 'upstream_too_large'), reply.credential)
+  const body = hideCredentials(await readAll(reply.body, maxBytes, 'upstream_too_large'), reply.credentials)
   const headers: Headers = {}
   for (const header of errorHeaders) {
     const value = reply.headers[header]

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { Authorize } from '../../../upstream/credentials/credentials.ts'
-import { compileReadPlaced } from '../../../upstream/credentials/placement.ts'
 import { readErrorReply } from './http-replies.ts'
 import type { Upstream } from './upstream.ts'
 import { withUpstream } from './upstream.ts'
@@ -22,7 +21,7 @@ it.each([
 })
 
 describe('an error of the target', () => {
-  const placed = compileReadPlaced(undefined)
+  const placed = () => ['machine-token']
   const base: Upstream = {
     ...{ connection: undefined as never, requestTimeoutMs: undefined, authorize: undefined },
     ...{ editRequestHeaders: undefined, health: undefined },
@@ -54,6 +53,6 @@ describe('an error of the target', () => {
     const send = withUpstream(async () => ({ status: 400, headers: {}, body }), { ...base, authorize })
     const headers = { authorization: 'Bearer machine-token' }
     const reply = await send({ ...request, headers, body: undefined })
-    expect(reply.credential).toBeUndefined()
+    expect(reply.credentials).toBeUndefined()
   })
 })

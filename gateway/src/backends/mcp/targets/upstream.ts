@@ -8,8 +8,8 @@ import { checkBackendPolicies } from '../../../upstream/check.ts'
 import { type BackendPolicies, backendPolicyFields, healthSchemaOf } from '../../../upstream/config.ts'
 import { compileConnection } from '../../../upstream/connection.ts'
 import { noCaller } from '../../../upstream/credentials/caller.ts'
-import { compileAuthorize } from '../../../upstream/credentials/credentials.ts'
-import { compileReadPlaced, type ReadPlaced } from '../../../upstream/credentials/placement.ts'
+import { type Authorize, compileAuthorize } from '../../../upstream/credentials/credentials.ts'
+import { compileReadPlaced } from '../../../upstream/credentials/placement.ts'
 import type { Destination } from '../../../upstream/destination.ts'
 import { compileHeaderModifier } from '../../../upstream/header-modifier.ts'
 import { compileHealth } from '../../../upstream/health.ts'
@@ -62,7 +62,7 @@ export type Upstream = Pick<
   'connection' | 'requestTimeoutMs' | 'authorize' | 'editRequestHeaders' | 'health'
 > & {
   /** Reads the token of a user, who has signed in at the target. */
-  readonly ofUser?: ReadPlaced | undefined
+  readonly ofUser?: Authorize['placed']
 }
 
 /**
@@ -82,7 +82,7 @@ export function compileUpstream(
     editRequestHeaders:
       policies.requestHeaderModifier && compileHeaderModifier(policies.requestHeaderModifier),
     health: policies.health && compileHealth(policies.health, place, context),
-    ofUser: policies.oauth && compileReadPlaced(undefined),
+    ofUser: policies.oauth && ofLogin,
   }
 }
 
@@ -103,17 +103,27 @@ export function withUpstream(
     if (requestTimeoutMs !== undefined) {
       outgoing.firstByteTimeoutMs = Math.min(requestTimeoutMs, request.firstByteTimeoutMs ?? requestTimeoutMs)
     }
+    // Those in the query are not part of the headers that clients' credentials are added to.
+    if (own === undefined) authorize?.applyMore?.(outgoing)
     const authorizing = own?.apply(outgoing, noCaller)
     return authorizing ? authorizing.then(() => sendHidden(outgoing)) : sendHidden(outgoing)
   }
   return hidesChallenge ? async (request) => withoutChallenge(await decorated(request)) : decorated
 }
 
-/** Adds the credential of a request to its error, whose readers hide it. */
-function withHidden(send: Send, placed: ReadPlaced): Send {
+const readLogin = compileReadPlaced(undefined)
+
+/** The token of a user who has signed in. */
+function ofLogin(request: Parameters<typeof readLogin>[0]): readonly string[] {
+  const token = readLogin(request)
+  return token === undefined ? [] : [token]
+}
+
+/** Adds the credentials of a request to its error, whose readers hide it. */
+function withHidden(send: Send, placed: NonNullable<Authorize['placed']>): Send {
   return async (request) => {
     const reply = await send(request)
-    return reply.status < 300 ? reply : { ...reply, credential: placed(request) }
+    return reply.status < 300 ? reply : { ...reply, credentials: placed(request) }
   }
 }
 

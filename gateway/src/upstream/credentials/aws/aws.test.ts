@@ -100,7 +100,7 @@ describe('a signed request', () => {
     const authorize = compileAuthorize({ aws: { ...keys, sessionToken: 'session' } }, fixture().context)
     const request = { origin, path: '/', method: 'GET', headers: {} }
     authorize?.apply(request, noCaller)
-    expect(authorize?.placed?.(request)).toBe('session')
+    expect(authorize?.placed?.(request)).toEqual(['session'])
   })
 
   it('covers the query, a port and every header of AWS', async () => {

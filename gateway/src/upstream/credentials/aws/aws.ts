@@ -18,7 +18,7 @@ export type AwsAuth = {
   readonly source: 'gateway'
   apply(request: AuthorizedRequest, caller: Caller): Promise<void> | undefined
   /** The session token: errors of AWS quote the signed headers. */
-  placed(request: AuthorizedRequest): string | undefined
+  placed(request: AuthorizedRequest): readonly string[]
 }
 
 /**
@@ -62,7 +62,10 @@ export function compileAwsAuth(config: AwsAuthConfig, node: object, context: Com
 
   return {
     source: 'gateway',
-    placed: ({ headers }) => firstHeader(headers, 'x-amz-security-token'),
+    placed({ headers }) {
+      const token = firstHeader(headers, 'x-amz-security-token')
+      return token === undefined ? [] : [token]
+    },
     apply(request, caller) {
       if (request.method === undefined)
         throw unavailable('aws: only HTTP requests can be signed, not calls of gRPC services')

@@ -4,7 +4,7 @@ import type { BackendAuthConfig } from '../config.ts'
 import { googleIdentity } from '../google/google-identity.ts'
 import type { CloudIdentity } from './cloud-identity.ts'
 
-type Way = Exclude<keyof BackendAuthConfig, 'location'>
+type Way = Exclude<keyof BackendAuthConfig, 'location' | 'credentials'>
 
 /**
  * Identities of this machine by key of `backendAuth`. `none`: the configuration has or refers to its own

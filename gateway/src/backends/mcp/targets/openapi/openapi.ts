@@ -18,7 +18,7 @@ import {
   url,
 } from '../../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../../schema/report.ts'
-import { hideCredential } from '../../../../upstream/hidden-credential/hidden-credential.ts'
+import { hideCredentials } from '../../../../upstream/hidden-credential/hidden-credential.ts'
 import {
   errorText,
   internalError,
@@ -258,7 +258,7 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
       idleTimeoutMs,
     })
     const read = await readAll(reply.body, maxAnswerBytes, 'upstream_too_large')
-    const body = hideCredential(read, reply.credential)
+    const body = hideCredentials(read, reply.credentials)
     if (firstHeader(reply.headers, 'content-encoding') !== undefined) {
       throw new GatewayError(
         'upstream_invalid',

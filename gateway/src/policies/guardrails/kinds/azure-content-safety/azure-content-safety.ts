@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
-import { type BackendAuthConfig, keyOf, placesOf } from '../../../../upstream/credentials/config.ts'
+import { type BackendAuthConfig, placesOf } from '../../../../upstream/credentials/config.ts'
 import { CheckFailure, type CompiledKind, type GuardText, type Rejection } from '../../guard.ts'
 import { ambientAuth } from '../ambient-auth.ts'
 import { type Ask, compileDetector, invalidResponse, nameForLog } from '../service/detector.ts'
@@ -41,7 +41,7 @@ export function compileAzureContentSafety(
 /** Keys of Azure have a header of their own; without a credential, the identity of the environment applies. */
 function credentialOf(configured: BackendAuthConfig | undefined): BackendAuthConfig {
   if (configured === undefined) return ambientAuth.azureContentSafety
-  if (keyOf(configured) === undefined || placesOf(configured).length > 0) return configured
+  if (configured.key === undefined || placesOf(configured).length > 0) return configured
   return { ...configured, location: { header: { name: 'ocp-apim-subscription-key' } } }
 }
 
