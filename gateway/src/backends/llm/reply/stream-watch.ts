@@ -84,6 +84,7 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   converse_count: () => openAiState,
   titan_embeddings: () => openAiState,
   cohere_embeddings: () => openAiState,
+  nova_embeddings: () => openAiState,
   moderations: () => openAiState,
   rerank: () => openAiState,
   rerank_v2: () => openAiState,

@@ -45,6 +45,7 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
       return converseUsage(message['usage'])
     case 'titan_embeddings':
     case 'cohere_embeddings':
+    case 'nova_embeddings':
       return titanUsage(message['inputTextTokenCount'])
     case 'moderations':
     case 'count_tokens':

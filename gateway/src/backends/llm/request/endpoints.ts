@@ -32,6 +32,7 @@ export type Endpoint =
   | 'converse_count'
   | 'titan_embeddings'
   | 'cohere_embeddings'
+  | 'nova_embeddings'
 
 /** The call at a path. */
 export type EndpointMatch =

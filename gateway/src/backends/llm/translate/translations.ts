@@ -4,7 +4,7 @@ import { chatToGemini } from './chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
 import { composeTranslations } from './compose.ts'
 import { countTokensToBedrock } from './count-tokens-to-bedrock.ts'
-import { embeddingsToCohere, embeddingsToTitan } from './embeddings/embeddings.ts'
+import { embeddingsToCohere, embeddingsToNova, embeddingsToTitan } from './embeddings/embeddings.ts'
 import { embeddingsToPredict } from './embeddings-to-predict/embeddings-to-predict.ts'
 import { messagesToChat } from './messages-to-chat/messages-to-chat.ts'
 import { messagesToConverse } from './messages-to-converse/messages-to-converse.ts'
@@ -24,7 +24,7 @@ const translations: Readonly<Partial<Record<Endpoint, readonly Translation[]>>> 
     composeTranslations(responsesToChat, chatToConverse),
   ],
   count_tokens: [countTokensToBedrock],
-  embeddings: [embeddingsToPredict, embeddingsToTitan, embeddingsToCohere],
+  embeddings: [embeddingsToPredict, embeddingsToTitan, embeddingsToCohere, embeddingsToNova],
 }
 
 /** The translations of a client's API, best first. */

@@ -62,12 +62,36 @@ describe('paths', () => {
     expect(gateway.sent[0]?.path).toBe('/model/cohere.embed-v4%3A0/invoke')
     expect(bodyOf(gateway.sent[0])).toEqual({
       texts: ['a'],
-      input_type: 'search_document',
+      input_type: 'search_query',
       output_dimension: 256,
     })
     expect(JSON.parse(text).data[0].embedding).toBe(
       Buffer.from(new Float32Array([1]).buffer).toString('base64'),
     )
+  })
+
+  it('of embeddings of Nova, with the count of its header', async () => {
+    const config: LlmConfig = {
+      models: [{ name: '*', provider: 'bedrock', auth: { aws: keys }, params: { awsRegion: 'us-east-1' } }],
+    }
+    const gateway = fixtureGateway(config, () =>
+      jsonReply({ embeddings: [{ embeddingType: 'TEXT', embedding: [1, 2] }] }, 200, {
+        'x-amzn-bedrock-input-token-count': '6',
+      }),
+    )
+    const request = { model: 'amazon.nova-2-multimodal-embeddings-v1:0', input: 'a', dimensions: 256 }
+    const { text } = await call(gateway, { path: '/v1/embeddings', body: request })
+    expect(bodyOf(gateway.sent[0])).toEqual({
+      taskType: 'SINGLE_EMBEDDING',
+      singleEmbeddingParams: {
+        embeddingPurpose: 'GENERIC_INDEX',
+        embeddingDimension: 256,
+        text: { truncationMode: 'END', value: 'a' },
+      },
+    })
+    expect(JSON.parse(text)).toMatchObject({ data: [{ embedding: [1, 2] }], usage: { prompt_tokens: 6 } })
+    const refusal = await call(gateway, { path: '/v1/embeddings', body: { ...request, input: ['a', 'b'] } })
+    expect(refusal.text).toContain('one text per request')
   })
 
   it('in China have another domain', async () => {

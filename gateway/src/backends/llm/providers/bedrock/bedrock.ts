@@ -93,6 +93,7 @@ function pathsOf({ model, streaming }: ProviderCall, hasGuardrail: boolean): Pro
   const invoke = `${path}/invoke`
   if (/(?:^|[./])amazon\.titan-embed-text/.test(model)) return { titan_embeddings: invoke }
   if (/(?:^|[./])cohere\.embed-/.test(model)) return { cohere_embeddings: invoke }
+  if (/(?:^|[./])amazon\.nova-[a-z0-9-]*embeddings/.test(model)) return { nova_embeddings: invoke }
   const converse = `${path}/converse${streaming ? '-stream' : ''}`
   if (!isClaude(model)) return { converse }
   const paths: ProviderPaths = { converse, converse_count: `${path}/count-tokens` }
@@ -127,7 +128,7 @@ const eventStreamType = 'application/vnd.amazon.eventstream'
 
 /** Streams of the service are binary; the rest of the gateway reads server-sent events. */
 function readReply(endpoint: Endpoint, reply: Reply): Reply {
-  if (endpoint === 'cohere_embeddings') return withTokenCount(reply)
+  if (endpoint === 'cohere_embeddings' || endpoint === 'nova_embeddings') return withTokenCount(reply)
   const { body, headers } = reply
   if (!firstHeader(headers, 'content-type')?.startsWith(eventStreamType) || !isSource(body)) return reply
   const toSse = endpoint === 'messages' ? messagesEvent : converseEvent

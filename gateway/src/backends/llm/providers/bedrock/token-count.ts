@@ -6,7 +6,7 @@ const openBrace = 0x7b
 
 /**
  * Adds the count of input tokens in the headers of a response to its JSON object, as `inputTextTokenCount`:
- * models of Cohere do not report it in the body.
+ * models of Cohere and Nova do not report it in the body.
  */
 export function withTokenCount(reply: Reply): Reply {
   const { headers, body } = reply

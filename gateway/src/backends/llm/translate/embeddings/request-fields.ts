@@ -1,13 +1,14 @@
 import type { JsonObject, JsonValue } from '../../../../lib/json/json.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 
-const knownFields: ReadonlySet<string> = new Set([
-  ...['model', 'input', 'dimensions', 'encoding_format', 'user'],
-])
+const knownFields = ['model', 'input', 'dimensions', 'encoding_format', 'user']
 
-/** The texts of a request for embeddings. Token ids have no meaning for models of other vendors. */
-export function textsOf(body: JsonObject, refusals: Refusals): string[] {
-  refusals.addUnknown(body, knownFields, '')
+/**
+ * The texts of a request for embeddings; `own` are further fields of the service. Token ids have no meaning for models
+ * of other vendors.
+ */
+export function textsOf(body: JsonObject, own: readonly string[], refusals: Refusals): string[] {
+  refusals.addUnknown(body, new Set([...knownFields, ...own]), '')
   const { input } = body
   const texts: readonly JsonValue[] = Array.isArray(input) ? input : [input ?? '']
   if (texts.length === 0 || !texts.every((text) => typeof text === 'string' && text !== ''))
