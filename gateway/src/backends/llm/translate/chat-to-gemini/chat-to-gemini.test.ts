@@ -211,6 +211,16 @@ describe('a stream of Gemini', () => {
     },
   )
 
+  it('repeats no long model name, and has limited explanations of filters', () => {
+    const long = 'x'.repeat(1_000)
+    const named = `data: ${JSON.stringify({ modelVersion: long, candidates: [] })}\n\n`
+    expect(chunksOf([Buffer.from(named + stream)]).join()).not.toContain(long)
+    const filtered = (index: number) =>
+      part({ text: 'x' }, { index, finishReason: 'SAFETY', finishMessage: 'x'.repeat(90_000) })
+    const many = Array.from({ length: 50 }, (_, index) => filtered(index)).join('')
+    expect(() => chunksOf([Buffer.from(many)])).toThrow('longer than')
+  })
+
   it('has bounded candidates', () => {
     const many = Array.from({ length: 200 }, (_, index) => part({ text: 'x' }, { index })).join('')
     expect(() => chunksOf([Buffer.from(many)])).toThrow('too many candidates')

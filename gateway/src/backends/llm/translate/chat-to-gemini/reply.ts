@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
+import { shortName } from '../limits.ts'
 import type { TranslationContext } from '../translate.ts'
 import { invalidResponse } from '../upstream-error.ts'
 import { blockedPrompt, indexOf, readCandidate, refusalOf, toFinishReason, toLogprobs } from './candidate.ts'
@@ -26,7 +27,7 @@ export function completionHead(response: JsonObject, context: TranslationContext
     id: `chatcmpl-${callSeed(response, context)}`,
     object: 'chat.completion.chunk',
     created: Math.floor(context.now() / 1000),
-    model: typeof modelVersion === 'string' ? modelVersion : context.requestModel,
+    model: shortName(modelVersion) || context.requestModel,
     service_tier: 'default',
     // Gemini has none, but clients with strict schemas require a text.
     system_fingerprint: 'fp_gemini',

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
+import { createStreamBudget } from '../limits.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import {
   invalidResponse,
@@ -31,6 +32,7 @@ export function contentStreamToChunks(context: TranslationContext): StreamTransl
   let head: Head | undefined
   let usage: JsonObject | undefined
   const choices = new Map<number, Choice>()
+  const budget = createStreamBudget()
 
   return {
     get state() {
@@ -99,6 +101,7 @@ export function contentStreamToChunks(context: TranslationContext): StreamTransl
       events.push(chunk({ choices: [{ ...choiceOf(index, delta), logprobs }] }))
     if (typeof candidate.finishReason === 'string') {
       const refusal = refusalOf(candidate)
+      budget.addText(refusal?.length ?? 0)
       const reason = toFinishReason(candidate.finishReason, choice.calls > 0)
       choice.finish = choiceOf(index, refusal === null ? {} : { refusal }, reason)
     }

@@ -473,7 +473,7 @@ describe('a message stream for a chat client', () => {
     const begin = (index: number, input = {}) => ({
       type: 'content_block_start',
       index,
-      content_block: { type: 'tool_use', id: index === 0 ? long : 'a', name: 'f', input },
+      content_block: { type: 'tool_use', id: 'a', name: 'f', input },
     })
     const stream = chatToMessages.stream(context)
     const events = [

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
-import { createStreamBudget, indexOf, shortName, toolName } from '../limits.ts'
+import { createStreamBudget, indexOf, toolName } from '../limits.ts'
 import { toFinishReason } from '../stop-reason.ts'
 import { countsFromMessages, noTokens, toChatUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
@@ -93,7 +93,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
     budget.addItem()
     const index = callCount
     callCount += 1
-    const id = shortName(block.id) || `${String(head?.id)}_${index}`
+    const { id } = block
     const name = toolName(block.name)
     const initialInput = isJsonObject(input) ? JSON.stringify(input) : '{}'
     budget.addText(initialInput.length)

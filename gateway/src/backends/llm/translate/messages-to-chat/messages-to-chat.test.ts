@@ -427,6 +427,11 @@ describe('a chat stream for a messages client', () => {
       .stream(context)
       .event({ data: JSON.stringify({ id: long, model: long, choices: [{ delta: { content: 'a' } }] }) })
     expect(JSON.stringify(events)).not.toContain(long)
+    const withState = `call__state__${'x'.repeat(2_000)}`
+    const called = messagesToChat
+      .stream(context)
+      .event(toolChunk({ index: 0, id: withState, function: { name: 'f', arguments: '{}' } }))
+    expect(JSON.stringify(called)).toContain(withState)
     const refusing = messagesToChat.stream(context)
     const refusal = { data: JSON.stringify({ choices: [{ delta: { refusal: 'x'.repeat(1024 * 1024) } }] }) }
     expect(() => {

@@ -56,9 +56,9 @@ export function messagesTier(tier: JsonValue | undefined): string {
   return tier === 'priority' ? 'priority' : 'standard'
 }
 
-/** The id of a tool call, generated if absent or too long, because clients return the result with it. */
+/** The id of a tool call, generated if absent, because clients return the result with it. */
 export function toolCallId(id: JsonValue | undefined, messageId: string, index: number): string {
-  return shortName(id) || `toolu_${messageId.replace(/^msg_/, '')}_${index}`
+  return stringOf(id) || `toolu_${messageId.replace(/^msg_/, '')}_${index}`
 }
 
 /** Reasoning text. Chat has no standard field for it; servers use one of these two. */

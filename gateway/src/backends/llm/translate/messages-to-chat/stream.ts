@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
-import { createStreamBudget, fragmentsOf, indexOf, shortName, toolName } from '../limits.ts'
+import { createStreamBudget, fragmentsOf, indexOf, toolName } from '../limits.ts'
 import { countsFromChat, noTokens, toMessagesUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import {
@@ -128,7 +128,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
 
   /** Finds or adds a call. Some servers omit the index, and some send index 0 with different ids. */
   function toolCallFor(change: JsonObject, name: string): ToolCall {
-    const id = shortName(change.id)
+    const id = stringOf(change.id)
     lastTool = indexOf(change.index) ?? lastTool
     const known = toolCalls.get(lastTool)
     const isNew = known === undefined || (id !== '' && name !== '' && known.name !== '' && id !== known.id)
@@ -136,6 +136,8 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
       if (known.name === '') known.name = name
       return known
     }
+    // Ids of calls may contain state of the provider, so that they remain as they are.
+    budget.addText(id.length)
     const call: ToolCall = { id: toolCallId(id, messageId, toolCount), name, block: undefined }
     toolCount += 1
     toolCalls.set(lastTool, call)

@@ -85,6 +85,8 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
     const isOther = item?.kind === 'call' && callId !== '' && name !== '' && callId !== item.callId
     if (known !== undefined && !isOther) return known
     if (name === '') throw invalidResponse('a tool call without a name')
+    // Ids of calls may contain state of the provider, so that they remain as they are.
+    budget.addText(callId.length)
     const id = `fc_${suffix}_${items.length}`
     const { at } = begin({
       kind: 'call',

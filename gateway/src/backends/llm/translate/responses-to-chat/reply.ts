@@ -129,5 +129,5 @@ function toCallItem(call: JsonValue, suffix: string): JsonObject {
   const { name, arguments: given } = call.function
   const args = isJsonObject(given) ? writeJson(given) : stringOf(given) || '{}'
   if (args === undefined) throw invalidResponse('the arguments of a tool call are nested too deep')
-  return callItem(`fc_${suffix}`, { callId: shortName(call.id) || `call_${suffix}`, name, args })
+  return callItem(`fc_${suffix}`, { callId: stringOf(call.id) || `call_${suffix}`, name, args })
 }

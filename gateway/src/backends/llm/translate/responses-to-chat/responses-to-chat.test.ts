@@ -464,11 +464,11 @@ describe('a streamed response', () => {
     const long = 'x'.repeat(100_000)
     const events = streamOf([
       { ...chunk({ content: 'a' }), id: long, model: long },
-      chunk({ tool_calls: [{ index: 0, id: long, function: { name: 'f', arguments: '{}' } }] }),
+      chunk({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'f', arguments: '{}' } }] }),
       chunk({}, 'tool_calls'),
     ])
     expect(JSON.stringify(events).length).toBeLessThan(20_000)
-    const message = { content: 'a', tool_calls: [{ id: long, function: { name: 'f' } }] }
+    const message = { content: 'a', tool_calls: [{ id: 'call_1', function: { name: 'f' } }] }
     const whole = responsesToChat.reply({ id: long, choices: [{ message }] }, context)
     expect(JSON.stringify(whole).length).toBeLessThan(5_000)
   })
@@ -486,6 +486,15 @@ describe('a streamed response', () => {
     expect(() => streamOf([...kinds(1000), chunk({}, 'stop')])).not.toThrow()
     const named = { index: 0, function: { name: 'f'.repeat(129) } }
     expect(() => streamOf([chunk({ tool_calls: [named] })])).toThrow(/name of a tool is longer than 128/)
+  })
+
+  it('preserves ids of calls up to the limit of texts', () => {
+    const call = (index: number, length: number) =>
+      chunk({ tool_calls: [{ index, id: `${index}`.padEnd(length, 'x'), function: { name: 'f' } }] })
+    const events = streamOf([call(0, 2_000), chunk({}, 'tool_calls')])
+    expect(JSON.stringify(events.at(-1))).toContain(`0${'x'.repeat(1_999)}`)
+    const many = Array.from({ length: 5 }, (_, index) => call(index, 1024 * 1024))
+    expect(() => streamOf(many)).toThrow(expect.objectContaining({ code: 'upstream_too_large' }))
   })
 
   it('retains a limited amount of token probabilities', () => {

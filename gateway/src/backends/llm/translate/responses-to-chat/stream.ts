@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
-import { fragmentsOf, indexOf, shortName, toolName } from '../limits.ts'
+import { fragmentsOf, indexOf, toolName } from '../limits.ts'
 import { contentText, reasoningOf, stringOf } from '../messages-to-chat/reply.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import { invalidResponse, readStreamError, truncatedStream, type UpstreamError } from '../upstream-error.ts'
@@ -83,7 +83,7 @@ function readDelta(delta: JsonObject, { logprobs, length }: Logprobs, output: Ou
     if (!isJsonObject(call)) throw invalidResponse('a tool call is not an object')
     const made = isJsonObject(call.function) ? call.function : {}
     output.call(indexOf(call.index), {
-      callId: shortName(call.id),
+      callId: stringOf(call.id),
       name: toolName(made.name),
       args: stringOf(made.arguments),
     })
