@@ -33,6 +33,8 @@ beforeAll(async () => {
     {
       config: {
         database: { url },
+        // Each data plane has its own memory.
+        workerThreads: 1,
         logging: { explain: 'all' },
         modelCatalog: [{ inline: { providers: { openai: { models: { 'gpt-test': { rates } } } } } }],
       },
