@@ -23,7 +23,7 @@ export function checkAwsAuth(auth: AwsAuthConfig, report: ReportIssue): void {
 }
 
 /** Whether a text is a label of host names, as regions are. */
-export function isRegion(text: string): boolean {
+function isRegion(text: string): boolean {
   return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text)
 }
 

@@ -53,7 +53,7 @@ export function compileIdentityCheck(
 }
 
 /** Reason of a rejected identity. */
-export const identityRestriction = 'identities of this machine can be used by the configuration file only,'
+const identityRestriction = 'identities of this machine can be used by the configuration file only,'
 
 /** Whether the file names the destination, and the way to it. */
 function permitsHost(use: CredentialUse, egress: Pick<EgressSources, 'of'>): boolean {

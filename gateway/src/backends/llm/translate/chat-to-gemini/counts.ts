@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import { type TokenCounts, toChatUsage } from '../token-counts.ts'
 
 /** Counts of a `usageMetadata`. Tokens of tool results count as input, thoughts as output. */
-export function countsFromGemini(metadata: JsonValue | undefined): TokenCounts {
+function countsFromGemini(metadata: JsonValue | undefined): TokenCounts {
   const usage = isJsonObject(metadata) ? metadata : {}
   const prompt = count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount)
   const cacheRead = Math.min(count(usage.cachedContentTokenCount), prompt)
