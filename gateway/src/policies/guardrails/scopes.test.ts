@@ -365,6 +365,26 @@ describe('scopes of responses', () => {
     }
   })
 
+  it('remove the log probabilities of a message with any of its texts', async () => {
+    const content = [
+      { type: 'thinking', thinking: 'thought' },
+      { type: 'text', text: 'one' },
+      { type: 'thinking', thinking: 'thought' },
+      { type: 'text', text: 'mask' },
+    ]
+    const logprobs = { content: [{ token: 'mask', logprob: 0 }] }
+    const answer = JSON.stringify({
+      choices: [{ index: 0, message: { role: 'assistant', content }, logprobs }],
+    })
+    for (const replaced of ['mask', 'one|mask', 'thought|one|mask']) {
+      const scope: ContentScope[] = ['messages', 'reasoning']
+      const guard = { regex: { rules: [{ pattern: replaced }] }, scope }
+      const { text } = await pass(fixtureGuards({ response: [guard] }, acts({})), { answer })
+      expect(JSON.parse(text).choices[0]).toMatchObject({ logprobs: null })
+      expect(text).not.toContain('mask"')
+    }
+  })
+
   it('keep the arguments of parallel calls apart', async () => {
     const piece = (index: number, text: string) => ({
       choices: [{ index: 0, delta: { tool_calls: [{ index, function: { arguments: text } }] } }],

@@ -123,6 +123,7 @@ export function splicesFor(
   { dropsEmptied, emptyLogprobs: noEcho }: Pick<ContentReader, 'dropsEmptied' | 'emptyLogprobs'>,
 ): JsonSplice[] {
   const splices: JsonSplice[] = []
+  const echoes = new Set<JsonPath>()
   for (const [index, text] of texts.entries()) {
     const content = contents[index]
     if (content === undefined || content === joinedText(text)) continue
@@ -135,7 +136,10 @@ export function splicesFor(
     if (written === undefined) throw new CheckFailure('text for an element without text')
     const keepsSome = written.some((part) => part !== '')
     for (const [position, part] of parts.entries()) {
-      if (part.logprobs !== undefined) splices.push({ kind: 'set', path: part.logprobs, json: noEcho })
+      if (part.logprobs !== undefined && !echoes.has(part.logprobs)) {
+        echoes.add(part.logprobs)
+        splices.push({ kind: 'set', path: part.logprobs, json: noEcho })
+      }
       const now = written[position] ?? ''
       if (now === part.text) continue
       const isDropped = now === '' && dropsEmptied && keepsSome && part.isWhole === true

@@ -23,10 +23,14 @@ function splitByScope(text: GuardedText, phase: Phase): GuardedText[] {
   const group = { role, separator }
   const visible = runs.filter(({ scope }) => !isOptional(scope, phase))
   const optional = runs.filter(({ scope }) => isOptional(scope, phase))
+  const logprobs = parts.find((part) => part.logprobs !== undefined)?.logprobs
   const split = ({ scope, parts: ofRun }: Run): GuardedText => ({
     role: scope === 'toolOutput' ? 'tool' : role,
     separator,
-    parts: ofRun,
+    // Log probabilities of a message have the tokens of all its texts.
+    parts: ofRun.map((part, index) =>
+      index === 0 && logprobs ? { ...part, logprobs: part.logprobs ?? logprobs } : part,
+    ),
     scope,
   })
   // A message without visible text remains, because it has a place in calls of webhooks.
