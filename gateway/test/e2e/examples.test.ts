@@ -67,5 +67,6 @@ function valueFor(name: string): string {
     return '0'.repeat(64)
   if (name.endsWith('_CERT_FILE')) return join(folder, 'cert.pem')
   if (name.endsWith('_KEY_FILE')) return join(folder, 'key.pem')
+  if (name.endsWith('_REGION')) return 'us-east-1'
   return `dummy-${name}`
 }
