@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openApiParts } from '../gateway/src/admin/openapi-parts.ts'
+import { renderProviderMatrix } from '../gateway/src/backends/llm/providers/matrix.ts'
 import { renderConfigReference } from '../gateway/src/config/config-reference.ts'
 import { configJsonSchema, configSchema } from '../gateway/src/config/schema.ts'
 import { renderKubernetesReference } from '../gateway/src/kubernetes/crd/own-crds.ts'
@@ -22,6 +23,7 @@ const generated: Record<string, () => string> = {
   'docs/reference/resources.md': () => renderKindsReference(renderConfigReference(configSchema)),
   'docs/reference/openapi.json': () =>
     `${JSON.stringify(openApiDocument(configJsonSchema(), version, openApiParts), null, 1)}\n`,
+  'docs/reference/llm-calls.md': renderProviderMatrix,
   'docs/reference/kubernetes.md': renderKubernetesReference,
   ...deployFiles(version),
 }
