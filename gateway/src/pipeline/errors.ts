@@ -47,6 +47,8 @@ export function errorBody(format: ErrorFormat, refusal: Refusal): { contentType:
       return { contentType: 'application/json', body: JSON.stringify(anthropicError(refusal)) }
     case 'cohere':
       return { contentType: 'application/json', body: JSON.stringify(cohereError(refusal)) }
+    case 'google':
+      return { contentType: 'application/json', body: JSON.stringify(googleError(refusal)) }
   }
 }
 
@@ -72,6 +74,29 @@ function openAiError({ status, code, message, param }: Refusal) {
 /** https://docs.cohere.com/reference/errors; `code` is an addition. */
 function cohereError({ message, code }: Refusal) {
   return { message, code }
+}
+
+/** https://cloud.google.com/apis/design/errors */
+function googleError({ status, code, message, param }: Refusal) {
+  const metadata = param === undefined ? {} : { metadata: { param } }
+  const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: code, domain: 'tollgate' }
+  return {
+    error: { code: status, message, status: googleStatus(status), details: [{ ...info, ...metadata }] },
+  }
+}
+
+function googleStatus(status: number): string {
+  return googleStatuses[status] ?? (status >= 500 ? 'INTERNAL' : 'INVALID_ARGUMENT')
+}
+
+const googleStatuses: Record<number, string> = {
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
+  502: 'UNAVAILABLE',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
 }
 
 function anthropicError({ status, message }: Refusal) {

@@ -128,7 +128,7 @@ export type PayloadTexts = {
 }
 
 /** The client API that determines the error shape of a refusal. */
-export type ErrorFormat = 'text' | 'openai' | 'anthropic' | 'cohere'
+export type ErrorFormat = 'text' | 'openai' | 'anthropic' | 'cohere' | 'google'
 
 /** A route that matched a request. */
 export type MatchedRoute<T> = {

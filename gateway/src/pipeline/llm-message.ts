@@ -1,7 +1,7 @@
 import type { JsonText } from '../lib/json/text.ts'
 
 /** Client APIs of conversations: requests and responses are texts, complete or streamed. */
-export type ConversationApi = 'chat' | 'messages' | 'responses' | 'completions'
+export type ConversationApi = 'chat' | 'messages' | 'responses' | 'completions' | 'generate_content'
 
 /** Client APIs with texts in requests or responses. */
 export type LlmApi = ConversationApi | 'moderations' | 'rerank' | 'images' | 'speech' | 'transcriptions'

@@ -67,6 +67,36 @@ export const findAmbiguousLlmName: FindAmbiguousName = compileJsonNames({
   free,
 })
 
+/** Names of Google's `generateContent`, which are read in camel case and in snake case. */
+const geminiFields = `
+  blockReason cachedContent candidateCount candidates code codeExecutionResult contents content executableCode fileData fileUri
+  finishMessage finishReason functionCall functionCallingConfig functionDeclarations functionResponse generationConfig
+  id index inlineData maxOutputTokens mimeType model name output parts promptFeedback responseMimeType
+  role safetySettings systemInstruction text thinkingConfig thought thoughtSignature toolConfig tools usageMetadata
+  cached_content candidate_count code_execution_result executable_code file_data file_uri function_call
+  function_calling_config function_declarations function_response generation_config inline_data max_output_tokens mime_type
+  response_mime_type safety_settings system_instruction thinking_config thought_signature tool_config`
+
+/** Result of a function: an object with the name of the function. */
+const isFunctionResponse = ({ name }: JsonObject): boolean => typeof name === 'string'
+
+/** The same for calls of Google's `generateContent` and their responses. */
+export const findAmbiguousGeminiName: FindAmbiguousName = compileJsonNames({
+  fields: names(geminiFields),
+  free: {
+    args: 'free',
+    labels: 'free',
+    parameters: 'free',
+    parametersJsonSchema: 'free',
+    parameters_json_schema: 'free',
+    response: isFunctionResponse,
+    responseJsonSchema: 'free',
+    responseSchema: 'free',
+    response_json_schema: 'free',
+    response_schema: 'free',
+  },
+})
+
 /** The same for a passthrough call: only the members that rules and model selection read have known names. */
 export const findAmbiguousTopName: FindAmbiguousName = compileTopNames()
 

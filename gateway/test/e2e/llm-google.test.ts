@@ -5,6 +5,7 @@ import OpenAI from 'openai'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { googleKey, googleToken, type MockGoogle, mockGoogle } from '../support/mock-google.ts'
+import { until } from '../support/wait.ts'
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
@@ -26,6 +27,7 @@ beforeAll(async () => {
       llm: {
         models: [
           { name: 'vertex', provider: 'vertex', auth, params: { ...vertex, model: 'google/gemini-3-pro' } },
+          { name: 'counted', provider: 'vertex', auth, params: { ...vertex, model: 'google/gemini-3-pro' } },
           { name: 'claude-*', provider: 'vertex', auth, params: vertex },
           { name: '*', provider: 'gemini', params: { baseUrl: google.url, apiKey: googleKey } },
         ],
@@ -66,6 +68,68 @@ it("the double answers Google's SDK", async () => {
   expect(streamed).toBe(whole.text)
   const { totalTokens } = await client.models.countTokens({ model: 'gemini-3-pro', contents: 'Hi' })
   expect(totalTokens).toBe(31)
+})
+
+describe("Google's SDK", () => {
+  const clientOf = (baseUrl: string, apiVersion: string) =>
+    new GoogleGenAI({ apiKey: googleKey, apiVersion, httpOptions: { baseUrl } })
+
+  async function readAll(client: GoogleGenAI, model: string) {
+    const config = {
+      thinkingConfig: { includeThoughts: true },
+      tools: [
+        { functionDeclarations: [{ name: 'weather', parametersJsonSchema: tool.function.parameters }] },
+      ],
+    }
+    const calls = await client.models.generateContent({ model, contents: 'Hi', config })
+    const chunks = []
+    for await (const chunk of await client.models.generateContentStream({ model, contents: 'Hi' }))
+      chunks.push(chunk)
+    const counted = await client.models.countTokens({ model, contents: 'Hi' })
+    const failed = await client.models
+      .generateContent({ model, contents: 'exhaust' })
+      .catch(({ status, message }) => ({ status, message }))
+    // The whole HTTP response contains headers of the connection.
+    const bare = JSON.stringify([calls, chunks, counted, failed], (name, value) =>
+      name === 'sdkHttpResponse' ? undefined : value,
+    )
+    return JSON.parse(bare)
+  }
+
+  it.each(['v1', 'v1beta'])('receives the same from the gateway as from Google, in %s', async (version) => {
+    const direct = await readAll(clientOf(google.url, version), 'gemini-3-pro')
+    expect(await readAll(clientOf(gateway.url, version), 'gemini-3-pro')).toEqual(direct)
+    expect(direct[1].length).toBeGreaterThan(1)
+    expect(direct[3]).toMatchObject({ status: 429 })
+    // An alias that leads to Vertex AI.
+    expect(await readAll(clientOf(gateway.url, version), 'vertex')).toEqual(direct)
+  })
+
+  it('sends a key of the gateway, which Google never receives', async () => {
+    const keyed = await startGateway({
+      llm: {
+        policies: { apiKey: { keys: [{ key: 'gateway-canary-key', metadata: { user: 'a' } }] } },
+        models: [{ name: '*', provider: 'gemini', params: { baseUrl: google.url, apiKey: googleKey } }],
+      },
+    })
+    const client = (apiKey: string) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl: keyed.url } })
+    const request = { model: 'gemini-2.5-flash', contents: 'Hi' }
+    expect((await client('gateway-canary-key').models.generateContent(request)).text).toBe('Hello 🙂')
+    await expect(client('wrong').models.generateContent(request)).rejects.toMatchObject({ status: 401 })
+    const url = `${keyed.url}/v1beta/models/gemini-2.5-flash:generateContent`
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ contents: [{ parts: [{ text: 'Hi' }] }] }),
+    }
+    expect((await fetch(`${url}?key=gateway-canary-key`, init)).status).toBe(200)
+    const denied = await fetch(`${url}?key=wrong`, init)
+    expect(denied.status).toBe(401)
+    expect(await denied.json()).toMatchObject({ error: { code: 401, status: 'UNAUTHENTICATED' } })
+    await keyed.logged(4)
+    const outputs = [keyed.stdout(), keyed.stderr(), JSON.stringify(google.seen)].join('\n')
+    expect(outputs).not.toContain('gateway-canary-key')
+  })
 })
 
 describe.each(['gemini-3-pro', 'vertex'])('OpenAI’s SDK with %s', (model) => {
@@ -172,16 +236,18 @@ it.each([
 })
 
 it('counts are those that Google charged, with one token for concurrent calls that no output shows', async () => {
-  const before = (await gateway.logged(1)).length
   const { input, output } = google.billed
   const ask = (stream: boolean) =>
     fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'vertex', messages: question, stream }),
+      body: JSON.stringify({ model: 'counted', messages: question, stream }),
     }).then((response) => response.text())
   await Promise.all([ask(false), ask(true), ask(true)])
-  const lines = (await gateway.logged(before + 3)).slice(-3)
+  const lines = await until('three lines of the model', async () => {
+    const found = (await gateway.logged(1)).filter(({ model }) => model === 'counted')
+    return found.length === 3 && found
+  })
   const sum = (name: string) => lines.reduce((total, line) => total + Number(line[name]), 0)
   expect([sum('inputTokens'), sum('outputTokens')]).toEqual([
     google.billed.input - input,

@@ -13,10 +13,6 @@ const readOtherwise: [keys: RegExp, reason: string][] = [
   [/\bai\.(groups\.providers\.)?provider\.\w+$/, 'selects a row of the provider table'],
   [/\bmcpAuthentication\.provider\.\w+$/, 'selects a row of the identity provider table'],
   [/\bresourceMetadata\.bearerMethodsSupported$/, 'all fields of the metadata are published in snake_case'],
-  [
-    /\bmodels\.(tags|limits\.(contextWindow|maxOutputTokens))$/,
-    'information for readers of the model catalog',
-  ],
   [/\bparams\.(aws|azure|vertex)\w+$/, 'settings of a kind of provider, by the names in its `params`'],
   [/\b(params|ai(\.groups\.providers)?)\.tokenize$/, 'limits estimate every request, with either value'],
 ]

@@ -85,7 +85,12 @@ function countCharge({ attempt, usage, cost }: Charge, labels: readonly string[]
 const maxPicodollars = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** Calls that providers do not charge by tokens, and calls that are not read. */
-const withoutUsage: ReadonlySet<Call['endpoint']> = new Set(['count_tokens', 'moderations', 'passthrough'])
+const withoutUsage: ReadonlySet<Call['endpoint']> = new Set([
+  'count_tokens',
+  'gemini_count_tokens',
+  'moderations',
+  'passthrough',
+])
 
 /** The provider has read the prompt, and sent no content before the request was cancelled. */
 function estimateAbandoned({ usage, exchange, generatedBytes }: Attempt): Usage {

@@ -93,21 +93,25 @@ export function createLlm(
 
 /** Most providers have no token counting, so the gateway estimates. */
 function countsLocally({ endpoint, candidates, unchanged }: Call): boolean {
-  if (endpoint !== 'count_tokens' || unchanged) return false
+  if ((endpoint !== 'count_tokens' && endpoint !== 'gemini_count_tokens') || unchanged) return false
   const [first] = candidates
   if (first === undefined) return true
   const { target, model } = first
   const paths = pathsOf(target.provider, { model, streaming: false })
-  if (paths.count_tokens !== undefined) return false
-  return !translationsFrom('count_tokens').some(({ upstream }) => paths[upstream] !== undefined)
+  if (paths[endpoint] !== undefined) return false
+  return !translationsFrom(endpoint).some(({ upstream }) => paths[upstream] !== undefined)
 }
 
 /** `estimated` and the header mark the count, because clients compare it with limits of the model. */
-function tokenCountReply({ json }: Call): Reply {
+function tokenCountReply({ endpoint, json }: Call): Reply {
   const inputTokens = json ? estimateTokens(json.value) : 0
+  const count =
+    endpoint === 'gemini_count_tokens'
+      ? { totalTokens: inputTokens }
+      : { input_tokens: inputTokens, estimated: true }
   return {
     status: 200,
     headers: { 'content-type': 'application/json', 'x-tollgate-estimated': 'true' },
-    body: Buffer.from(JSON.stringify({ input_tokens: inputTokens, estimated: true })),
+    body: Buffer.from(JSON.stringify(count)),
   }
 }

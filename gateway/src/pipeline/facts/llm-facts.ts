@@ -53,6 +53,8 @@ export type LlmOperation = {
     | 'images_variations'
     | 'audio_speech'
     | 'audio_transcriptions'
+    | 'generate_content'
+    | 'gemini_count_tokens'
     | 'audio_translations'
     | 'models'
     | 'passthrough'

@@ -15,6 +15,17 @@ const items = (...input: object[]) => ({ input })
 
 /** Text of a client in every place that some server reads. */
 const hiddenInRequests: [LlmApi, object][] = [
+  ['generate_content', { contents: { parts: { text: 'SECRET' } } }],
+  ['generate_content', { contents: [{ parts: [{ text: 'ok' }, { text: 'SECRET' }] }] }],
+  ['generate_content', { contents: [], systemInstruction: { parts: [{ text: 'SECRET' }] } }],
+  ['generate_content', { contents: [], system_instruction: { parts: { text: 'SECRET' } } }],
+  [
+    'generate_content',
+    { contents: [{ parts: [{ functionResponse: { name: 'f', response: { a: ['SECRET'] } } }] }] },
+  ],
+  ['generate_content', { contents: [{ parts: [{ function_response: { response: { a: 'SECRET' } } }] }] }],
+  ['generate_content', { contents: [{ parts: [{ executable_code: { code: 'SECRET' } }] }] }],
+  ['generate_content', { contents: [{ parts: [{ codeExecutionResult: { output: 'SECRET' } }] }] }],
   ['moderations', { input: 'SECRET' }],
   ['moderations', { input: ['ok', 'SECRET'] }],
   ['moderations', { input: [{ type: 'text', text: 'SECRET' }] }],
@@ -139,6 +150,7 @@ const opaque: [LlmApi, object][] = [
 ]
 
 const unknownInRequests: [LlmApi, object][] = [
+  ['generate_content', { contents: [{ parts: [{ hologram: { text: 'SECRET' } }] }] }],
   ['chat', said({ type: 'hologram', hologram: 'SECRET' })],
   ['chat', said({ data: 'SECRET' })],
   ['messages', said({ type: 'hologram_tool_result', data: 'SECRET' })],

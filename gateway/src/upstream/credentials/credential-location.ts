@@ -68,12 +68,20 @@ export const basicLocation: CredentialLocation = headerLocation('authorization',
 
 /**
  * Default locations of API keys: OpenAI clients send `authorization: Bearer`, Anthropic clients also
- * `x-api-key`.
+ * `x-api-key`, and Gemini clients `x-goog-api-key` or the query parameter `key`.
  */
 export const defaultLocations: readonly CredentialLocation[] = [
   bearerLocation,
   headerLocation('x-api-key', ''),
+  onGeminiPaths(headerLocation('x-goog-api-key', '')),
+  onGeminiPaths(queryLocation('key')),
 ]
+
+/** A key on other paths may be that of another service. */
+function onGeminiPaths({ read, remove }: CredentialLocation): CredentialLocation {
+  const path = /:(?:generateContent|streamGenerateContent|countTokens)$/
+  return { read: (facts) => (path.test(facts.request.path) ? read(facts) : undefined), remove }
+}
 
 export function compileLocation(config: LocationConfig): CredentialLocation {
   if (config.header !== undefined)

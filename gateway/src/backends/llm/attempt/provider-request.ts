@@ -72,9 +72,11 @@ function outgoingRequest(
   const { facts, forwarding, cancellation } = exchange
   const { provider, origin } = candidate.target
   const query = forwarding?.query ?? facts.request.query
+  // The query of a Gemini call contains the form of its response, and often a key.
+  const others = hasModelInPath(call.pathEndpoint) ? '' : query
   return {
     origin,
-    path: path + (provider.editQuery === undefined ? query : provider.editQuery(query, path)),
+    path: path + (provider.editQuery === undefined ? others : provider.editQuery(query, path)),
     method: forwarding?.method ?? facts.request.method,
     headers: headersFor(clientHeaders(exchange), call, candidate),
     body: undefined,
@@ -157,8 +159,8 @@ const unreadCall: Refused = {
   },
 }
 
-function providerCall({ json }: Call, { target, model }: Candidate): ProviderCall {
-  return { model, streaming: isStreamed(json?.value ?? {}, target) }
+function providerCall({ json, streaming }: Call, { target, model }: Candidate): ProviderCall {
+  return { model, streaming: streaming ?? isStreamed(json?.value ?? {}, target) }
 }
 
 /** Whether the request is streamed, after the changes of the configuration. */
@@ -184,6 +186,8 @@ const endpointLabels: Record<ClientEndpoint, string> = {
   speech: 'speech',
   transcriptions: 'transcriptions',
   translations: 'translations of audio',
+  generate_content: 'generateContent',
+  gemini_count_tokens: 'countTokens',
 }
 
 type RequestBody =
@@ -256,9 +260,12 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   const set = new Map<string, string>()
   const remove = new Set<string>()
   const named = typeof value['model'] === 'string'
-  if (value['model'] !== model && (named || call.pathEndpoint !== 'passthrough'))
+  if (hasModelInPath(call.pathEndpoint)) {
+    if (Object.hasOwn(value, 'model')) remove.add('model')
+  } else if (value['model'] !== model && (named || call.pathEndpoint !== 'passthrough'))
     set.set('model', JSON.stringify(model))
-  if (call.endpoint === 'passthrough' || call.unchanged) return set.size > 0 ? { set, remove } : undefined
+  if (call.endpoint === 'passthrough' || call.unchanged)
+    return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
   for (const [name, text] of target.overrides) set.set(name, text)
   for (const [name, text] of target.defaults) {
     if (!Object.hasOwn(value, name) && !set.has(name)) set.set(name, text)
@@ -271,6 +278,11 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   const changes = provider.changesFor?.(call.endpoint, providerCall(call, { target, model }))
   if (changes !== undefined) applyChanges(changes, { set, remove })
   return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
+}
+
+/** The model of a Gemini call is in its path, and its body has none. */
+function hasModelInPath(endpoint: Call['pathEndpoint']): boolean {
+  return endpoint === 'generate_content' || endpoint === 'gemini_count_tokens'
 }
 
 function applyChanges(changes: BodyChanges, { set, remove }: Edits): void {

@@ -100,7 +100,7 @@ async function replayChecked(
   options: AttemptOptions & { ageSeconds: number },
 ): Promise<Reply> {
   const message = lookup.exchange.llm?.message
-  const json = await readUnambiguous(stored.body, options.context.workQueue)
+  const json = await readUnambiguous(stored.body, lookup.call.endpoint, options.context.workQueue)
   if (message === undefined || json.kind !== 'object') return serveMiss(lookup, options)
   message.answer = { kind: 'whole', json }
   return replay(lookup, stored, options.ageSeconds)

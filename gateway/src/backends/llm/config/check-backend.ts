@@ -50,8 +50,11 @@ export function checkLlmPolicy(policy: LlmPolicyConfig, report: ReportIssue): vo
   checkCachedBody(policy.cache, policy.finalTransformations, report)
   for (const suffix of Object.keys(routes)) {
     if (suffix === '*') continue
-    if (!suffix.startsWith('/') || suffix.endsWith('/') || suffix.includes('*')) {
-      report(['routes', suffix], `must be a path suffix such as /v1/messages, or *, got "${suffix}"`)
+    if (!/^[/:]/.test(suffix) || suffix.endsWith('/') || suffix.includes('*')) {
+      report(
+        ['routes', suffix],
+        `must be a path suffix such as /v1/messages or :generateContent, or *, got "${suffix}"`,
+      )
     }
   }
   for (const alias of Object.keys(modelAliases)) {

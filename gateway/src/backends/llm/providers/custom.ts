@@ -29,13 +29,15 @@ const endpoints = {
   audioTranslations: 'translations',
 } satisfies Record<string, ClientEndpoint>
 
+type FormatEndpoint = (typeof endpoints)[keyof typeof endpoints]
+
 const formatTypes = [
   ...(['completions', 'messages', 'responses', 'embeddings', 'anthropicTokenCount'] as const),
   ...(['moderations', 'rerank', 'imageGenerations', 'imageEdits', 'imageVariations'] as const),
   ...(['audioSpeech', 'audioTranscriptions', 'audioTranslations'] as const),
 ] as const
 
-const defaultPaths: Readonly<Record<ClientEndpoint, string>> = {
+const defaultPaths: Readonly<Record<FormatEndpoint, string>> = {
   ...allPaths,
   messages: '/messages',
   count_tokens: '/messages/count_tokens',

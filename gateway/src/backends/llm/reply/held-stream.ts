@@ -42,7 +42,7 @@ type StartWatch = {
 }
 
 /** Calls of tools may have no arguments, which is no generated text. */
-const toolCall = /"(?:tool_calls|tool_use|toolUse|function_call)"/
+const toolCall = /"(?:tool_calls|tool_use|toolUse|function_call|functionCall|inlineData)"/
 const failedResponse = /^event: ?response\.failed/m
 
 function watchStart(attempt: Attempt, endpoint: Endpoint): StartWatch {

@@ -7,7 +7,7 @@ import type { JsonText } from '../../../lib/json/text.ts'
 import { writeJsonSteps } from '../../../lib/json/write.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import { findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
+import { findAmbiguousGeminiName, findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { answerOf, generatesText } from '../request/llm-message.ts'
@@ -36,7 +36,7 @@ export async function convertObject(
   const headers = filterDecodedHeaders(reply.headers)
   const { status } = reply
   if (!translation) {
-    const checked = message?.readsAnswer ? await readUnambiguous(bytes, workQueue) : undefined
+    const checked = message?.readsAnswer ? await readUnambiguous(bytes, endpoint, workQueue) : undefined
     const reading = checked ? objectIn(checked) : readForUsage(bytes, workQueue)
     const object = required(reading instanceof Promise ? await reading : reading)
     recordObject(attempt, endpoint, object)
@@ -79,10 +79,15 @@ function succeed(attempt: Attempt, endpoint: Endpoint, message: JsonObject): voi
 }
 
 /** Reads a response for guards, which must not be readable in two ways. */
-export async function readUnambiguous(bytes: Buffer, workQueue: WorkQueue): Promise<ReadJson> {
+export async function readUnambiguous(
+  bytes: Buffer,
+  endpoint: Endpoint | 'passthrough',
+  workQueue: WorkQueue,
+): Promise<ReadJson> {
   const read = await readJson(bytes, workQueue)
   if (read.kind !== 'object') return read
-  return findAmbiguousLlmName(read.value) === undefined
+  const findAmbiguousName = endpoint === 'generate_content' ? findAmbiguousGeminiName : findAmbiguousLlmName
+  return findAmbiguousName(read.value) === undefined
     ? read
     : { kind: 'invalid', message: 'of names that differ only in case' }
 }

@@ -76,6 +76,7 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   completions: () => openAiState,
   embeddings: () => openAiState,
   count_tokens: () => openAiState,
+  gemini_count_tokens: () => openAiState,
   predict: () => openAiState,
   generate_content: () => geminiState,
   messages: () => createNamedState(messagesEnds),

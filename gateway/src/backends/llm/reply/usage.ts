@@ -50,6 +50,7 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
     case 'moderations':
     case 'count_tokens':
     case 'converse_count':
+    case 'gemini_count_tokens':
       return undefined
   }
 }

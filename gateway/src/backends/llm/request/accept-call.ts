@@ -35,6 +35,8 @@ export type ParsedCall = {
   json: JsonText | undefined
   files: Call['files']
   model: string
+  /** Streaming by the path; undefined if the body determines it. */
+  streaming?: boolean
   reference?: ResponseReference
   /** Undefined for a new response. */
   stored?: StoredAction
@@ -50,7 +52,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     requestModel: model,
     configuredModel: undefined,
     provider: undefined,
-    streaming: json?.value['stream'] === true,
+    streaming: parsed.streaming ?? json?.value['stream'] === true,
     responseModel: undefined,
     cost: undefined,
     costStatus: undefined,
@@ -94,6 +96,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     stored,
     candidates,
     failover: resolution.failover,
+    streaming: parsed.streaming,
     hideUsage: hideUsage && mode === undefined,
     unchanged: mode !== undefined,
   })

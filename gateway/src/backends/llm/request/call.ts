@@ -34,6 +34,8 @@ export type Call = {
   readonly stored: StoredAction | undefined
   readonly candidates: readonly Candidate[]
   readonly failover?: FailoverRules | undefined
+  /** Streaming by the path of the Gemini API; undefined if the body determines it. */
+  readonly streaming: boolean | undefined
   /** The client sent `include_usage: false`, so the usage chunk that the gateway requests is removed. */
   readonly hideUsage: boolean
   /** The request is forwarded in the API of the client, without changes but for the model. */
@@ -100,6 +102,7 @@ export function createCall(request: CallRequest): Call {
     stored,
     candidates,
     failover,
+    streaming,
     hideUsage,
     unchanged,
   } = request
@@ -113,6 +116,7 @@ export function createCall(request: CallRequest): Call {
     stored,
     candidates,
     failover,
+    streaming,
     hideUsage,
     unchanged,
     attempt: undefined,

@@ -1,6 +1,7 @@
 import type { ErrorFormat, RequestFacts } from '../../../pipeline/exchange.ts'
 import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
 import { type StoredAction, storedAt } from '../stored/stored-path.ts'
+import { geminiCallIn, isGeminiMethod } from './gemini-path.ts'
 
 /** LLM API calls that the gateway reads from clients. */
 export type ClientEndpoint =
@@ -19,14 +20,15 @@ export type ClientEndpoint =
   | 'speech'
   | 'transcriptions'
   | 'translations'
+  | 'generate_content'
+  | 'gemini_count_tokens'
 
 /**
- * Calls of clients and of upstreams: `generateContent` of Gemini, `predict` of Vertex AI and the calls of Amazon Bedrock
+ * Calls of clients and of upstreams: `predict` of Vertex AI and the calls of Amazon Bedrock
  * serve translated ones.
  */
 export type Endpoint =
   | ClientEndpoint
-  | 'generate_content'
   | 'predict'
   | 'converse'
   | 'converse_count'
@@ -69,6 +71,8 @@ export const operations: Readonly<
   speech: { operation: 'speech', api: 'audio_speech' },
   transcriptions: { operation: 'transcription', api: 'audio_transcriptions' },
   translations: { operation: 'translation', api: 'audio_translations' },
+  generate_content: { operation: 'chat', api: 'generate_content' },
+  gemini_count_tokens: { operation: 'count_tokens', api: 'gemini_count_tokens' },
   models: { operation: 'list_models', api: 'models' },
   stored: { operation: 'stored_response', api: 'responses' },
   passthrough: { operation: 'passthrough', api: 'passthrough' },
@@ -120,6 +124,8 @@ export const routeTypes = {
   audioSpeech: { kind: 'endpoint', endpoint: 'speech' },
   audioTranscriptions: { kind: 'endpoint', endpoint: 'transcriptions' },
   audioTranslations: { kind: 'endpoint', endpoint: 'translations' },
+  generateContent: { kind: 'endpoint', endpoint: 'generate_content' },
+  geminiCountTokens: { kind: 'endpoint', endpoint: 'gemini_count_tokens' },
   models: { kind: 'models', id: undefined },
   passthrough,
 } satisfies Record<string, EndpointMatch>
@@ -179,6 +185,9 @@ function formatOf(endpoint: ClientEndpoint): ErrorFormat {
     case 'rerank':
     case 'rerank_v2':
       return 'cohere'
+    case 'generate_content':
+    case 'gemini_count_tokens':
+      return 'google'
     default:
       return 'openai'
   }
@@ -221,6 +230,8 @@ export function matchEndpoint(path: string): EndpointMatch {
   const rest = pathAfterVersion(path)
   const match = endpointPaths.get(rest)
   if (match) return match
+  const gemini = geminiCallIn(path)
+  if (gemini) return { kind: 'endpoint', endpoint: gemini.endpoint }
   if (rest.startsWith(modelPrefix))
     return { kind: 'models', id: decodePercent(rest.slice(modelPrefix.length)) }
   const stored = rest.startsWith(responsePrefix) ? storedAt(rest.slice(responsePrefix.length)) : undefined
@@ -234,7 +245,8 @@ export function matchEndpoint(path: string): EndpointMatch {
  * of that call.
  */
 export function isDisguisedEndpoint(path: string): boolean {
-  return matchEndpoint(canonicalPath(path)).kind !== 'unknown'
+  const plain = canonicalPath(path)
+  return matchEndpoint(plain).kind !== 'unknown' || isGeminiMethod(plain)
 }
 
 /** The interpretation of a path by a lenient server. */
@@ -275,6 +287,7 @@ export function deploymentIn(path: string): { model: string; rest: string } | un
 export function errorFormatOf({ path, headers }: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat {
   if (path.endsWith('/messages') || path.endsWith('/messages/count_tokens')) return 'anthropic'
   if (path.endsWith('/rerank')) return 'cohere'
+  if (geminiCallIn(path)) return 'google'
   if (headers['anthropic-version'] === undefined) return 'openai'
   return matchEndpoint(path).kind === 'endpoint' ? 'openai' : 'anthropic'
 }

@@ -2,6 +2,7 @@ import type { CallEstimate, Exchange } from '../../../pipeline/exchange.ts'
 import type { Prices } from '../catalog/prices.ts'
 import { estimateTokens } from '../reply/usage.ts'
 import { callOf } from './call.ts'
+import { operations } from './endpoints.ts'
 import { outputLimit } from './output-limit.ts'
 
 /** Output tokens of a choice without a limit in the request. More than most responses have. */
@@ -22,7 +23,8 @@ export function createEstimate(prices: Prices | undefined): (exchange: Exchange)
     const candidate = call?.candidates[0]
     if (call === undefined || candidate === undefined) return nothing
     const { endpoint, bytes } = call
-    if (call.stored !== undefined || endpoint === 'count_tokens' || endpoint === 'moderations') return nothing
+    if (call.stored !== undefined || endpoint === 'moderations') return nothing
+    if (operations[endpoint].operation === 'count_tokens') return nothing
     const { llmRequest = {} } = exchange.facts
     const inputTokens =
       bytes.length <= maxPlainBytes ? Math.ceil(bytes.length / bytesPerToken) : estimateTokens(llmRequest)

@@ -12,6 +12,7 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
     case 'messages':
     case 'responses':
     case 'completions':
+    case 'generate_content':
     case 'moderations':
     case 'rerank':
     case 'images':

@@ -1,6 +1,7 @@
 import {
   type ExactJsonObject,
   type ExactJsonValue,
+  isExactJsonObject,
   isJsonObject,
   type JsonObject,
 } from '../../../lib/json/json.ts'
@@ -37,10 +38,20 @@ export function outputLimit(
   fields: ConfiguredFields,
   assumed = assumedTokens,
 ): number {
+  if (endpoint === 'generate_content') return contentLimit(request, assumed)
   const names = limits[endpoint]
   if (names === undefined) return 0
   const tokens = highest(names.tokens, request, fields) ?? assumed
   const choices = Math.max(1, highest(names.choices, request, fields) ?? 1)
+  return Math.min(maxTokens, tokens * choices)
+}
+
+/** `generationConfig` of the request, in either spelling. */
+function contentLimit(request: ExactJsonObject, assumed: number): number {
+  const config = request['generationConfig'] ?? request['generation_config']
+  const fields = isExactJsonObject(config) ? config : {}
+  const tokens = positive(fields['maxOutputTokens'] ?? fields['max_output_tokens']) ?? assumed
+  const choices = positive(fields['candidateCount'] ?? fields['candidate_count']) ?? 1
   return Math.min(maxTokens, tokens * choices)
 }
 

@@ -6,7 +6,11 @@ import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
+import {
+  findAmbiguousGeminiName,
+  findAmbiguousLlmName,
+  findAmbiguousTopName,
+} from '../../../pipeline/llm-names.ts'
 import { readRequestBody } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
 import { storedMethods } from '../stored/stored-path.ts'
@@ -27,6 +31,7 @@ import {
 } from './endpoints.ts'
 import { readForm } from './form/form.ts'
 import { readFormBoundary } from './form/media-type.ts'
+import { geminiCallIn } from './gemini-path.ts'
 import { configuredOf } from './llm-message.ts'
 
 /** Body of model list requests, which is neither read nor forwarded. */
@@ -87,7 +92,8 @@ async function readCall(
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   facts.body = body.bytes
   const reading = readJson(body.bytes, rules.workQueue, rules.jsonLimits)
-  const read = validateJson(reading instanceof Promise ? await reading : reading, findAmbiguousLlmName)
+  const findAmbiguousName = isGemini(endpoint) ? findAmbiguousGeminiName : findAmbiguousLlmName
+  const read = validateJson(reading instanceof Promise ? await reading : reading, findAmbiguousName)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   return acceptRead(exchange, { endpoint, bytes: body.bytes, json: read.json, files: undefined }, rules)
 }
@@ -118,6 +124,7 @@ function acceptRead(
   rules: RequestRules,
 ): Reply | undefined {
   const { endpoint, json } = read
+  if (isGemini(endpoint)) return acceptGemini(exchange, read, rules)
   const model = requestedModel(json.value, rules) ?? modelInPath(exchange, json.value)
   if (model === undefined) return refuse(exchange, missingModel)
   const issue =
@@ -125,6 +132,24 @@ function acceptRead(
     (endpoint === 'responses' ? backgroundIssue(exchange, json.value, rules) : undefined)
   if (issue) return refuse(exchange, issue)
   return acceptCall(exchange, { ...read, model }, rules)
+}
+
+function isGemini(endpoint: ClientEndpoint): boolean {
+  return endpoint === 'generate_content' || endpoint === 'gemini_count_tokens'
+}
+
+/** Accepts a call of the Gemini API, whose path has model and form. */
+function acceptGemini(
+  exchange: Exchange,
+  read: Omit<ParsedCall, 'model' | 'streaming'>,
+  rules: RequestRules,
+): Reply | undefined {
+  const { forwarding, facts } = exchange
+  const { model, streaming = false } = geminiCallIn(requestPath(exchange)) ?? {}
+  if (model === undefined) return refuse(exchange, missingPathModel)
+  const query = new URLSearchParams(forwarding?.query ?? facts.request.query)
+  if (streaming && query.get('alt') !== 'sse') return refuse(exchange, notEventStream)
+  return acceptCall(exchange, { ...read, model, streaming }, rules)
 }
 
 /** The requested model. It is optional if every target has a configured model. */
@@ -236,6 +261,18 @@ const missingModel: Refusal = {
   code: 'missing_model',
   message: 'model must be a non-empty string',
   param: 'model',
+}
+
+const missingPathModel: Refusal = {
+  status: 400,
+  code: 'missing_model',
+  message: 'the path must have a model: /v1beta/models/{model}:generateContent',
+}
+
+const notEventStream: Refusal = {
+  status: 400,
+  code: 'unsupported_parameter',
+  message: 'streamGenerateContent must have the query alt=sse: JSON arrays are not supported',
 }
 
 function rulesOfModels({ llm }: Exchange): readonly object[] {

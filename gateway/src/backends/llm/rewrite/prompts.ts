@@ -18,6 +18,9 @@ export function compilePrompts(config: PromptsConfig | undefined): RewriteObject
         return withMessages(withSystem(object, system), chat)
       case 'responses':
         return withInput(object, all)
+      case 'generate_content':
+      case 'gemini_count_tokens':
+        return withContents(withInstruction(object, system), chat)
       default:
         return object
     }
@@ -55,6 +58,38 @@ function withInput(object: JsonObject, { before, after }: Prompts): JsonObject {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input
   if (items !== undefined && !Array.isArray(items)) return object
   return { ...object, input: [...before.map(messageOf), ...(items ?? []), ...after.map(messageOf)] }
+}
+
+/** Google accepts both names, and a single part or content in place of a list. */
+function withInstruction(object: JsonObject, { before, after }: Prompts): JsonObject {
+  if (before.length + after.length === 0) return object
+  const name = Object.hasOwn(object, 'system_instruction') ? 'system_instruction' : 'systemInstruction'
+  const instruction = object[name]
+  const own = isJsonObject(instruction) ? instruction : {}
+  const parts = [...before.map(partOf), ...listOf(own['parts']), ...after.map(partOf)]
+  return { ...object, [name]: { ...own, parts } }
+}
+
+function withContents(object: JsonObject, { before, after }: Prompts): JsonObject {
+  const { contents } = object
+  if (contents === undefined || before.length + after.length === 0) return object
+  return {
+    ...object,
+    contents: [...before.map(contentOf), ...listOf(contents), ...after.map(contentOf)],
+  }
+}
+
+function contentOf({ role, content }: Prompt): JsonObject {
+  return { role: role === 'assistant' ? 'model' : 'user', parts: [{ text: content }] }
+}
+
+function partOf({ content }: Prompt): JsonObject {
+  return { text: content }
+}
+
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  if (value === undefined) return []
+  return Array.isArray(value) ? value : [value]
 }
 
 /** Parts of a text in one of its two forms. */

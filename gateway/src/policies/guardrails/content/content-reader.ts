@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import type { FindAmbiguousName } from '../../../lib/json/names.ts'
 import type { JsonPath, JsonSplice } from '../../../lib/json/splice.ts'
 import { CheckFailure } from '../guard.ts'
 import type { Reading } from './reading.ts'
@@ -69,6 +70,8 @@ export type ContentReader = {
   event(event: JsonObject, found: (piece: StreamPiece) => void, reading: Reading): void
   /** Separator of the parts of an element in a stream. */
   readonly separator: string
+  /** Finds ambiguous names in events; default: names of the other APIs. */
+  readonly findAmbiguousName?: FindAmbiguousName
   /** JSON text for absent log probabilities. */
   readonly emptyLogprobs: string
   /** Whether request parts without text are removed, because providers refuse them. */

@@ -2,6 +2,7 @@ import type { LlmApi } from '../../../pipeline/llm-message.ts'
 import { chatContent } from './chat.ts'
 import { completionsContent } from './completions.ts'
 import type { ContentReader } from './content-reader.ts'
+import { geminiContent } from './gemini.ts'
 import { imagesContent, moderationsContent, rerankContent, speechContent } from './input-texts.ts'
 import { messagesContent } from './messages.ts'
 import { responsesContent } from './responses.ts'
@@ -13,6 +14,7 @@ export const contentReaders: Readonly<Record<LlmApi, ContentReader>> = {
   completions: completionsContent,
   messages: messagesContent,
   responses: responsesContent,
+  generate_content: geminiContent,
   moderations: moderationsContent,
   rerank: rerankContent,
   images: imagesContent,

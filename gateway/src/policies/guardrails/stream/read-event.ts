@@ -21,6 +21,7 @@ const maxMisses = 16
  * are read without JSON parsing if the text has no escapes.
  */
 export function createEventReader(reader: ContentReader, reading: Reading): EventReader {
+  const { findAmbiguousName = findAmbiguousLlmName } = reader
   let template: Template | undefined
   let misses = 0
 
@@ -44,7 +45,7 @@ export function createEventReader(reader: ContentReader, reading: Reading): Even
     if (data === '[DONE]' || data.trim() === '[DONE]') return
     const json = readJsonObject(data)
     if (json.kind !== 'object') throw new CheckFailure('an unreadable event')
-    if (findAmbiguousLlmName(json.value) !== undefined) {
+    if (findAmbiguousName(json.value) !== undefined) {
       throw new CheckFailure('an event whose names differ only in case')
     }
     hasUnknown = false
@@ -95,6 +96,7 @@ const ends: ReadonlySet<string> = new Set([
 
 /** Whether this event marks the stream as complete for clients. */
 export function isEnd({ data, event }: SseEvent, api: LlmApi): boolean {
+  if (api === 'generate_content') return /"(?:finishReason|blockReason)"\s*:\s*"/.test(data)
   if (api === 'transcriptions') return data.includes('"transcript.text.done"')
   return api === 'chat' || api === 'completions'
     ? data.trim() === '[DONE]'

@@ -1,7 +1,7 @@
 import type { Provider, ProviderCall, ProviderPaths } from '../provider.ts'
 import {
   authorizeGoogle,
-  contentMethod,
+  contentPaths,
   googleQuery,
   modelSegment,
   namesOtherGoogleModel,
@@ -24,9 +24,7 @@ export const gemini: Provider = {
 function pathsFor({ model, streaming }: ProviderCall): ProviderPaths {
   const path = modelPath(model)
   const embeddings = `${openAiPrefix}/embeddings`
-  return path === undefined
-    ? { embeddings }
-    : { generate_content: contentMethod(path, streaming), embeddings }
+  return path === undefined ? { embeddings } : { ...contentPaths(path, streaming), embeddings }
 }
 
 /** Path of a model, which may have its collection: `models/gemini-2.5-pro`, `tunedModels/mine`. */

@@ -1,6 +1,7 @@
 import type { OutgoingRequest } from '../../../../net/http-client/send.ts'
 import { decoded, queryParts } from '../../../../upstream/credentials/credential-location.ts'
 import { pathSegment } from '../path-segment.ts'
+import type { ProviderPaths } from '../provider.ts'
 
 /**
  * Adds a key or a token. Access tokens begin with `ya29.`, other tokens are JWTs, which begin with an encoded brace and
@@ -49,7 +50,10 @@ export function namesOtherGoogleModel(path: string, model: string): boolean {
   return named !== plain && !named.startsWith(`${plain}:`)
 }
 
-/** Path of `generateContent` of a model, streamed or not. */
-export function contentMethod(modelPath: string, streaming: boolean): string {
-  return `${modelPath}:${streaming ? 'streamGenerateContent' : 'generateContent'}`
+/** Paths of a model that generates content, streamed or not. */
+export function contentPaths(modelPath: string, streaming: boolean): ProviderPaths {
+  return {
+    generate_content: `${modelPath}:${streaming ? 'streamGenerateContent' : 'generateContent'}`,
+    gemini_count_tokens: `${modelPath}:countTokens`,
+  }
 }

@@ -175,6 +175,102 @@ describe('models of Google', () => {
   })
 })
 
+const gemini: LlmConfig = {
+  models: [
+    { name: 'fast', provider: 'gemini', params: { apiKey: 'key', model: 'gemini-2.5-flash' } },
+    { name: 'gemini-*', provider: 'vertex', params: { apiKey: 'key', ...project } },
+    { name: 'gpt', provider: 'openai', params: { apiKey: 'key' } },
+  ],
+}
+
+async function nativeCall(path: string, { query = '', body = contents as object, method = 'POST' } = {}) {
+  const gateway = fixtureGateway(gemini, () => jsonReply({ candidates: [] }))
+  const outcome = await call(gateway, { path, query, body, method })
+  return { ...outcome, sent: gateway.sent[0], json: JSON.parse(outcome.text) }
+}
+
+describe('clients of the Gemini API', () => {
+  it.each([
+    ['/v1beta/models/fast:generateContent', '', '/v1beta/models/gemini-2.5-flash:generateContent'],
+    ['/team/v1/models/fast:countTokens', '?key=k', '/v1beta/models/gemini-2.5-flash:countTokens'],
+    [
+      '/v1beta1/projects/other/locations/x/publishers/google/models/gemini-3-pro:streamGenerateContent',
+      '?alt=sse&key=k&a=1',
+      `${models}/gemini-3-pro:streamGenerateContent?alt=sse&a=1`,
+    ],
+  ])('at %s%s reach %s with an unchanged body', async (path, query, expected) => {
+    const { sent } = await nativeCall(path, { query })
+    expect(sent?.path).toBe(expected)
+    expect(bodyOf(sent)).toEqual(contents)
+    expect(sent?.headers['x-goog-api-key']).toBe('key')
+  })
+
+  it('may repeat the model in the body', async () => {
+    const body = { model: 'models/other', ...contents }
+    const { sent } = await nativeCall('/v1beta/models/fast:generateContent', { body })
+    expect(bodyOf(sent)).toEqual(contents)
+  })
+
+  it.each([
+    ['/v1beta/models/fast:streamGenerateContent', '', 400, 'INVALID_ARGUMENT', 'unsupported_parameter'],
+    ['/v1beta/models/lost:generateContent', '', 404, 'NOT_FOUND', 'model_not_found'],
+    ['/v1beta/models/gpt:generateContent', '', 400, 'INVALID_ARGUMENT', 'unsupported_endpoint'],
+  ])('at %s%s are refused with %d in the shape of Google', async (path, query, code, status, reason) => {
+    const { json, ...outcome } = await nativeCall(path, { query })
+    expect(outcome.status).toBe(code)
+    expect(json.error).toMatchObject({ code, status, details: [{ reason }] })
+  })
+
+  it('receive an estimate of tokens from other providers', async () => {
+    const { json, headers } = await nativeCall('/v1beta/models/gpt:countTokens')
+    expect(json).toEqual({ totalTokens: 2 })
+    expect(headers['x-tollgate-estimated']).toBe('true')
+  })
+
+  it('must use POST', async () => {
+    expect((await nativeCall('/v1beta/models/fast:generateContent', { method: 'PUT' })).status).toBe(405)
+  })
+
+  it.each([
+    ['/v1beta/Models/fast:generateContent'],
+    ['/v1beta/models/fast:GenerateContent'],
+    ['/v1beta/models/fast%3AgenerateContent'],
+  ])('in another spelling (%s) are refused under passthrough', async (path) => {
+    const gateway = fixtureGateway({ ...gemini, passthrough: true }, () => jsonReply({}))
+    const { status } = await call(gateway, { path, body: contents })
+    expect(status).toBeGreaterThanOrEqual(400)
+    expect(gateway.sent).toHaveLength(0)
+  })
+
+  it('are counted by the limits of the configuration of generation', async () => {
+    const gateway = fixtureGateway(gemini, () => jsonReply({ candidates: [] }))
+    const generationConfig = { maxOutputTokens: 30, candidateCount: 2 }
+    const { exchange } = await call(gateway, {
+      path: '/v1beta/models/fast:generateContent',
+      body: { ...contents, generationConfig },
+    })
+    const { tokens } = exchange.llm?.estimate?.(exchange) ?? { tokens: 0 }
+    expect(tokens).toBe(60)
+  })
+
+  it('have prompts of the configuration', async () => {
+    const [model] = gemini.models
+    const prompts = {
+      prepend: [{ role: 'system' as const, content: 'Be brief.' }],
+      append: [{ role: 'assistant' as const, content: 'Sure:' }],
+    }
+    const gateway = fixtureGateway({ models: model ? [{ ...model, prompts }] : [] }, () => jsonReply({}))
+    await call(gateway, {
+      path: '/v1beta/models/fast:generateContent',
+      body: { contents: { parts: { text: 'x' } }, system_instruction: { parts: [{ text: 'Own.' }] } },
+    })
+    expect(bodyOf(gateway.sent[0])).toEqual({
+      system_instruction: { parts: [{ text: 'Be brief.' }, { text: 'Own.' }] },
+      contents: [{ parts: { text: 'x' } }, { role: 'model', parts: [{ text: 'Sure:' }] }],
+    })
+  })
+})
+
 describe('settings of Vertex AI', () => {
   it.each([
     [{}, 'params.vertexProject: must be set for provider "vertex"'],

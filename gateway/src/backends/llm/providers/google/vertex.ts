@@ -2,7 +2,7 @@ import { type Infer, name, object, optional, type Schema } from '../../../../sch
 import type { BodyChanges, Provider, ProviderCall, ProviderKind, ProviderPaths } from '../provider.ts'
 import {
   authorizeGoogle,
-  contentMethod,
+  contentPaths,
   googleQuery,
   modelSegment,
   namesOtherGoogleModel,
@@ -77,9 +77,7 @@ function pathsOf({ model, streaming }: ProviderCall, location: string): Provider
   const segment = google === undefined ? undefined : modelSegment(google)
   if (segment === undefined) return { chat: `${location}/endpoints/openapi/chat/completions` }
   const path = `${location}/publishers/google/models/${segment}`
-  return isEmbedding(segment)
-    ? { predict: `${path}:predict` }
-    : { generate_content: contentMethod(path, streaming) }
+  return isEmbedding(segment) ? { predict: `${path}:predict` } : contentPaths(path, streaming)
 }
 
 function claudePaths(models: string, segment: string, streaming: boolean): ProviderPaths {
