@@ -28,13 +28,15 @@ function textsOf(sent: unknown): string[] {
   return list.map((message) => `${Object(message).role}: ${Object(message).content}`)
 }
 
+const apis = ['chat', 'messages', 'responses', 'generate_content'] as const
+
 const schema = {
   type: 'object',
   properties: { name: { type: 'string', description: 'mask of a city' } },
   required: ['name'],
 }
 
-const requests: Record<'chat' | 'messages' | 'responses', object> = {
+const requests: Record<(typeof apis)[number], object> = {
   chat: {
     model: 'm',
     messages: [
@@ -88,6 +90,27 @@ const requests: Record<'chat' | 'messages' | 'responses', object> = {
     ],
     tools: [{ type: 'function', name: 'find', description: 'mask tool', parameters: schema }],
   },
+  generate_content: {
+    systemInstruction: { parts: [{ text: 'mask rules' }] },
+    contents: [
+      { role: 'user', parts: [{ text: 'mask question' }] },
+      {
+        role: 'model',
+        parts: [
+          { text: 'mask thought', thought: true },
+          { functionCall: { name: 'find', args: { name: 'mask' } } },
+        ],
+      },
+      {
+        role: 'user',
+        parts: [
+          { functionResponse: { name: 'find', response: { output: 'mask result' } } },
+          { text: 'mask more' },
+        ],
+      },
+    ],
+    tools: [{ functionDeclarations: [{ name: 'find', description: 'mask tool', parameters: schema }] }],
+  },
 }
 
 const expected: Record<keyof typeof requests, Partial<Record<ContentScope, string[]>>> = {
@@ -115,9 +138,16 @@ const expected: Record<keyof typeof requests, Partial<Record<ContentScope, strin
     toolDefinitions: ['system: mask tool\nmask of a city'],
     reasoning: ['assistant: mask thought'],
   },
+  generate_content: {
+    systemPrompt: ['system: mask rules'],
+    messages: ['user: mask question', 'user: mask more'],
+    toolOutput: ['tool: mask result'],
+    toolInput: ['assistant: {"name":"mask"}'],
+    toolDefinitions: ['system: mask tool\nmask of a city'],
+    reasoning: ['assistant: mask thought'],
+  },
 }
 
-const apis = ['chat', 'messages', 'responses'] as const
 const each = apis.flatMap((api) => contentScopes.map((scope) => ({ api, scope })))
 
 describe('scopes of requests', () => {
@@ -187,7 +217,7 @@ const sse = (events: readonly Event[], done = '') =>
     .join('') + done
 
 /** A text, reasoning, and a tool call whose arguments arrive in pieces. */
-const replies: Record<'chat' | 'messages' | 'responses', { whole: object; stream: string }> = {
+const replies: Record<(typeof apis)[number], { whole: object; stream: string }> = {
   chat: {
     whole: {
       choices: [
@@ -287,6 +317,31 @@ const replies: Record<'chat' | 'messages' | 'responses', { whole: object; stream
         },
       },
     ]),
+  },
+  generate_content: {
+    whole: {
+      candidates: [
+        {
+          content: {
+            role: 'model',
+            parts: [
+              { text: 'mask thought', thought: true },
+              { text: 'mask answer' },
+              { functionCall: { name: 'f', args: { a: 'mask' } } },
+            ],
+          },
+        },
+      ],
+    },
+    stream: sse(
+      [
+        { text: 'ma', thought: true },
+        { text: 'sk thought', thought: true },
+        { text: 'ma' },
+        { text: 'sk answer' },
+        { functionCall: { name: 'f', args: { a: 'mask' } } },
+      ].map((part) => ({ candidates: [{ index: 0, content: { role: 'model', parts: [part] } }] })),
+    ),
   },
 }
 

@@ -2,8 +2,17 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json
 import type { JsonPath } from '../../../lib/json/splice.ts'
 import { findAmbiguousGeminiName } from '../../../pipeline/llm-names.ts'
 import { CheckFailure } from '../guard.ts'
-import { type ContentReader, type GuardedText, numberOf, objectsIn, type TextPart } from './content-reader.ts'
+import {
+  type ContentReader,
+  type GuardedText,
+  numberOf,
+  objectsIn,
+  optionalElement,
+  type TextPart,
+} from './content-reader.ts'
+import { withScope } from './parts.ts'
 import type { Reading } from './reading.ts'
+import { argumentTexts, definitionTexts } from './scopes/tools.ts'
 
 /** Google's `generateContent`. https://ai.google.dev/api/generate-content. Google reads names in camel case and in snake case. */
 export const geminiContent: ContentReader = {
@@ -11,7 +20,8 @@ export const geminiContent: ContentReader = {
   dropsEmptied: false,
   emptyLogprobs: 'null',
   findAmbiguousName: findAmbiguousGeminiName,
-  request({ contents, systemInstruction, system_instruction: snakeInstruction }, reading) {
+  request(body, reading) {
+    const { contents, systemInstruction, system_instruction: snakeInstruction } = body
     const instructions = [
       ...contentTexts(systemInstruction, ['systemInstruction'], reading),
       ...contentTexts(snakeInstruction, ['system_instruction'], reading),
@@ -19,18 +29,20 @@ export const geminiContent: ContentReader = {
     return [
       ...instructions.map((text) => ({ ...text, role: 'system', separator: '\n' })),
       ...contentTexts(contents, ['contents'], reading),
+      ...definitionTexts(body, reading),
     ]
   },
   reply: ({ candidates }, reading) =>
-    objectsIn(candidates).map(([index, candidate]): GuardedText => {
+    objectsIn(candidates).flatMap(([index, candidate]): GuardedText[] => {
       const path = ['candidates', index]
       const logprobs = candidate['logprobsResult'] === undefined ? undefined : [...path, 'logprobsResult']
       const parts = partsOf(candidate['content'], [...path, 'content'], reading)
-      return {
+      const text: GuardedText = {
         role: 'assistant',
         separator: '',
         parts: parts.map((part, position) => (position === 0 ? { ...part, logprobs } : part)),
       }
+      return [text, ...callTexts(candidate['content'], [...path, 'content'], reading)]
     }),
   event({ candidates }, found, reading) {
     for (const [position, candidate] of objectsIn(candidates)) {
@@ -38,9 +50,19 @@ export const geminiContent: ContentReader = {
       const at = { element: numberOf(candidate['index'], position), part: 0, repeats: false }
       const logprobs = candidate['logprobsResult'] === undefined ? undefined : [...path, 'logprobsResult']
       const parts = partsOf(candidate['content'], [...path, 'content'], reading)
-      if (parts.length === 0) found({ ...at, text: '', path: [], logprobs })
-      for (const [index, part] of parts.entries())
-        found({ ...at, text: part.text, path: part.path, logprobs: index === 0 ? logprobs : undefined })
+      const first = parts.find(({ scope }) => scope !== 'reasoning')
+      if (first === undefined) found({ ...at, text: '', path: [], logprobs })
+      for (const part of parts) {
+        const { text, path: place, scope } = part
+        const element = scope === 'reasoning' ? optionalElement(at.element, scope) : at.element
+        found({ ...at, element, text, path: place, logprobs: part === first ? logprobs : undefined, scope })
+      }
+      // Each call is sent as a whole, and is a text of its own.
+      for (const { parts: calls } of callTexts(candidate['content'], [...path, 'content'], reading)) {
+        const element = optionalElement(at.element, 'toolInput')
+        for (const { text, path: place, isJson } of calls)
+          found({ element, part: 0, text, path: place, repeats: true, scope: 'toolInput', isJson })
+      }
     }
   },
 }
@@ -51,7 +73,29 @@ function contentTexts(value: JsonValue | undefined, path: JsonPath, reading: Rea
   if (Array.isArray(value))
     return value.flatMap((content, index) => contentTexts(content, [...path, index], reading))
   if (!isJsonObject(value)) throw new CheckFailure('a content that is not an object')
-  return [{ role: roleOf(value), separator: ' ', parts: partsOf(value, path, reading) }]
+  const parts = partsOf(value, path, reading)
+  return [{ role: roleOf(value), separator: ' ', parts }, ...callTexts(value, path, reading)]
+}
+
+/** Members of parts with calls of functions. */
+const callMembers = ['functionCall', 'function_call', 'toolCall', 'tool_call']
+
+/** Returns the arguments of the calls of a content, one text per call. */
+function callTexts(content: JsonValue | undefined, path: JsonPath, reading: Reading): GuardedText[] {
+  if (reading.scopes?.has('toolInput') !== true || !isJsonObject(content)) return []
+  const { parts } = content
+  const list = Array.isArray(parts)
+    ? objectsIn(parts)
+    : isJsonObject(parts)
+      ? [[undefined, parts] as const]
+      : []
+  return list.flatMap(([index, part]) =>
+    callMembers.flatMap((name) => {
+      const call = part[name]
+      const place = [...path, 'parts', ...(index === undefined ? [] : [index]), name]
+      return isJsonObject(call) ? argumentTexts(call, ['args'], { path: place, reading }) : []
+    }),
+  )
 }
 
 /** Results of functions have the role of the user. */
@@ -89,7 +133,8 @@ const textObjects: ReadonlyMap<string, readonly string[]> = new Map([
 
 function textsOf(part: JsonValue, path: JsonPath, reading: Reading): TextPart[] {
   if (!isJsonObject(part)) throw new CheckFailure('a part that is not an object')
-  const isSkipped = part['thought'] === true && reading.phase === 'response'
+  const isThought = part['thought'] === true
+  const isSkipped = isThought && reading.phase === 'response' && reading.scopes?.has('reasoning') !== true
   const found: TextPart[] = []
   for (const [name, value] of Object.entries(part)) {
     if (value === null || silentMembers.has(name)) continue
@@ -98,12 +143,12 @@ function textsOf(part: JsonValue, path: JsonPath, reading: Reading): TextPart[] 
       if (!isSkipped) found.push({ text: value, path: [...path, name] })
     } else if (name === 'functionResponse' || name === 'function_response') {
       const response = isJsonObject(value) ? value['response'] : undefined
-      found.push(...stringsIn(response, [...path, name, 'response']))
+      found.push(...withScope(stringsIn(response, [...path, name, 'response']), 'toolOutput'))
     } else if (textObjects.has(name)) {
       found.push(...membersOf(value, textObjects.get(name) ?? [], [...path, name]))
     } else reading.reportUnknown(name)
   }
-  return found
+  return isThought && reading.scopes !== undefined ? withScope(found, 'reasoning') : found
 }
 
 function membersOf(value: JsonValue, names: readonly string[], path: JsonPath): TextPart[] {
