@@ -6,6 +6,7 @@ import { editJson } from '../message/json-edit.ts'
 import { invalidRequest, messageOf, methodNotFound, paramsOf } from '../message/json-rpc.ts'
 import { idleFlow, withMergedSink } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
+import { isSessionless } from '../message/protocol.ts'
 import { targetDenial } from '../permissions/permissions.ts'
 import type { CallContext, RemoteMembers, Target, TargetSession } from '../targets/target.ts'
 import {
@@ -24,7 +25,6 @@ import { createRenamingSink } from './renaming-sink.ts'
 import {
   cacheOf,
   discoverAll,
-  isSessionless,
   listRequestFor,
   removedMethods,
   unknownMethod,

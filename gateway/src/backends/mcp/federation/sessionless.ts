@@ -16,11 +16,6 @@ import {
 import { mergeInitializeResults } from './initialize-result.ts'
 import { type MemberSessions, memberName } from './member-sessions.ts'
 
-/** Whether a request is of a revision without sessions. */
-export function isSessionless({ protocolVersion }: CallContext): boolean {
-  return protocolVersion !== undefined && sessionlessRevisions.includes(protocolVersion)
-}
-
 /** Methods of older revisions, which `subscriptions/listen` replaces. */
 export const removedMethods: ReadonlySet<string> = new Set(['resources/subscribe', 'resources/unsubscribe'])
 

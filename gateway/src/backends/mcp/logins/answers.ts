@@ -1,8 +1,9 @@
-import type { JsonObject } from '../../../lib/json/json.ts'
+import type { JsonObject, JsonValue } from '../../../lib/json/json.ts'
 import { itemListOf } from '../message/items.ts'
 import { messageOf, paramsOf } from '../message/json-rpc.ts'
 import type { Message, MessageSink } from '../message/message.ts'
-import { revisions } from '../message/protocol.ts'
+import { revisions, sessionlessRevisions } from '../message/protocol.ts'
+import { acknowledgementOf, emptyFilter, endOfSubscription, listenMethod } from '../message/subscriptions.ts'
 import { signInRequired } from './user-authorization.ts'
 
 /** Tool of a target at which the user has not signed in. */
@@ -16,23 +17,68 @@ export type UnansweredRequest = {
   readonly url: string
   /** Whether the client has sent `initialize`. */
   readonly hasBegun: boolean
+  /** Whether the request is of a revision without sessions, which has no `initialize`. */
+  readonly isSessionless: boolean
 }
 
 /** Answers a request in place of a target, until the user has signed in. */
-export function answerBeforeLogin(
-  { message, target, url, hasBegun }: UnansweredRequest,
-  sink: MessageSink,
-): void {
+export function answerBeforeLogin(request: UnansweredRequest, sink: MessageSink): void {
+  const { message, target, url } = request
+  if (request.isSessionless && message.value['method'] === listenMethod) {
+    const { id = null } = message.value
+    sink.message(acknowledgementOf(id, emptyFilter))
+    sink.message(endOfSubscription(id))
+    sink.end()
+    return
+  }
+  const result = request.isSessionless ? resultWithoutSession(request) : resultInSession(request)
+  if (result === undefined) sink.fail(signInRequired(target, url))
+  else respond(message, sink, result)
+}
+
+function resultInSession({ message, target, url, hasBegun }: UnansweredRequest): JsonObject | undefined {
   const { method } = message.value
+  if (method === 'initialize') return initializeResult(message, target, url)
+  if (isSignIn(message)) return textResult(`${openAddress(target)}, then call the tool again: ${url}`)
+  if (!hasBegun) return undefined
+  return method === 'ping' || method === 'logging/setLevel' ? {} : listOf(method, target)
+}
+
+/** Results of revision 2026-07-28: they are for this user, and for this moment. */
+function resultWithoutSession({ message, target, url }: UnansweredRequest): JsonObject | undefined {
+  const { method } = message.value
+  const isFresh = { ttlMs: 0, cacheScope: 'private' }
+  const complete = { resultType: 'complete' }
+  if (isSignIn(message))
+    return {
+      ...complete,
+      ...textResult(`${openAddress(target)}, then request the list of tools again: ${url}`),
+    }
+  if (method === 'server/discover') {
+    const { serverInfo, instructions } = initializeResult(message, target, url)
+    const capabilities = { tools: {}, prompts: {}, resources: {} }
+    return {
+      ...{
+        ...complete,
+        ...isFresh,
+        supportedVersions: [...sessionlessRevisions],
+        capabilities,
+        instructions,
+      },
+      _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
+    }
+  }
+  const list = listOf(method, target)
+  return list && { ...complete, ...isFresh, ...list }
+}
+
+function openAddress(target: string): string {
+  return `Open this address in a browser to sign in to ${target}`
+}
+
+function listOf(method: JsonValue | undefined, target: string): JsonObject | undefined {
   const list = typeof method === 'string' ? itemListOf(method) : undefined
-  if (method === 'initialize') respond(message, sink, initializeResult(message, target, url))
-  else if (hasBegun && (method === 'ping' || method === 'logging/setLevel')) respond(message, sink, {})
-  else if (hasBegun && method === 'tools/list') respond(message, sink, { tools: [toolOf(target)] })
-  else if (hasBegun && list !== undefined) respond(message, sink, { [list.member]: [] })
-  else if (isSignIn(message)) {
-    const text = `Open this address in a browser to sign in to ${target}, then call the tool again: ${url}`
-    respond(message, sink, textResult(text))
-  } else sink.fail(signInRequired(target, url))
+  return list && { [list.member]: list.member === 'tools' ? [toolOf(target)] : [] }
 }
 
 /** Answers a call of the tool after the login: the tools of the target replace it. */
@@ -61,7 +107,7 @@ function textResult(text: string): JsonObject {
   return { content: [{ type: 'text', text }] }
 }
 
-function initializeResult({ value }: Message, name: string, url: string): JsonObject {
+function initializeResult({ value }: Message, name: string, url: string) {
   const { protocolVersion: requested } = paramsOf(value)
   const isKnown = typeof requested === 'string' && revisions.includes(requested)
   return {

@@ -69,6 +69,37 @@ describe('before the login', () => {
     },
   )
 
+  it('the gateway answers discovery and lists of revision 2026-07-28', async () => {
+    const { combined, target, state } = world({
+      behaviours: { 'tools/list': () => ({ tools: [{ name: 'read' }] }) },
+    })
+    const ask = async (method: string, params = {}) => {
+      const sink = collect()
+      const sessionless = { ...context, protocolVersion: '2026-07-28' }
+      combined.open().request(request(1, method, params), sessionless, sink)
+      for (let turn = 0; turn < 10; turn += 1) await settle()
+      return sink
+    }
+    const cached = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
+    expect((await ask('server/discover')).messages).toMatchObject([
+      { result: { ...cached, supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } },
+    ])
+    expect((await ask('tools/list')).messages).toMatchObject([
+      { result: { ...cached, tools: [{ name: 'sign_in' }] } },
+    ])
+    expect((await ask('prompts/list')).messages).toMatchObject([{ result: { ...cached, prompts: [] } }])
+    const told = await ask('tools/call', { name: 'sign_in' })
+    expect(JSON.stringify(told.messages)).toContain(none.url)
+    expect((await ask('tools/call', { name: 'read' })).failure).toMatchObject({ code: -32042 })
+    expect((await ask('subscriptions/listen', { notifications: {} })).messages).toMatchObject([
+      { method: 'notifications/subscriptions/acknowledged', params: { notifications: {} } },
+      { id: 1, result: { resultType: 'complete' } },
+    ])
+    expect(target.sessions).toEqual([])
+    state.token = { kind: 'token', token: 'a' }
+    expect((await ask('tools/list')).messages).toMatchObject([{ result: { tools: [{ name: 'read' }] } }])
+  })
+
   it('the gateway answers, and the session continues elsewhere', async () => {
     const { combined, ask, target, state } = world({
       behaviours: { 'tools/list': () => ({ tools: [{ name: 'read' }] }) },

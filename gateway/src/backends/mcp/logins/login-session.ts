@@ -4,6 +4,7 @@ import { sendGatewayRequest } from '../message/gateway-request.ts'
 import { messageOf, methodNotFound, paramsOf } from '../message/json-rpc.ts'
 import { withMergedSink } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
+import { isSessionless } from '../message/protocol.ts'
 import type { CallContext, RemoteMembers, Target, TargetSession } from '../targets/target.ts'
 import { answerBeforeLogin, answerSignedIn, isSignIn } from './answers.ts'
 import { createRemoteLogin } from './remote-login.ts'
@@ -133,7 +134,8 @@ function createLoginSession(
     if (token.kind === 'none') {
       if (message.value['method'] === 'initialize') wait(message)
       const hasBegun = phase.kind === 'waiting'
-      answerBeforeLogin({ message, target: target.name, url: token.url, hasBegun }, sink)
+      const request = { message, target: target.name, url: token.url, hasBegun }
+      answerBeforeLogin({ ...request, isSessionless: isSessionless(context) }, sink)
       return undefined
     }
     const isAnswered = phase.kind === 'waiting' && isSignIn(message)

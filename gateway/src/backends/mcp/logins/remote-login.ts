@@ -30,7 +30,8 @@ export function createRemoteLogin({ login, session, home }: RemoteLogin): Target
     if (token.kind === 'none') {
       const failure =
         message.value['method'] === 'initialize' ? await noteInitialize(message, context) : undefined
-      if (failure === undefined) answerBeforeLogin({ message, target, url: token.url, hasBegun: true }, sink)
+      if (failure === undefined)
+        answerBeforeLogin({ message, target, url: token.url, hasBegun: true, isSessionless: false }, sink)
       else sink.fail(failure)
       return undefined
     }

@@ -10,6 +10,11 @@ const known: ReadonlySet<string> = new Set(revisions)
 export const sessionlessRevisions: readonly string[] = ['2026-07-28']
 const sessionless: ReadonlySet<string> = new Set(sessionlessRevisions)
 
+/** Whether a request is of a revision without sessions. */
+export function isSessionless({ protocolVersion }: { readonly protocolVersion?: string }): boolean {
+  return protocolVersion !== undefined && sessionless.has(protocolVersion)
+}
+
 /** Protocol revision of a request; `session` by default. */
 export type Revision = { kind: 'session' | 'sessionless' | 'unknown'; version: string | undefined }
 
