@@ -81,7 +81,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
   const candidates =
     reference === undefined
       ? resolution.candidates
-      : storedCandidates(resolution.candidates, reference, rules)
+      : storedCandidates({ candidates: resolution.candidates, model }, reference, rules)
   if (candidates.length === 0)
     return refuse(exchange, stored === undefined ? previousElsewhere : responseNotFound)
   if (endpoint === 'passthrough' && mode === undefined && !passesUnknown)
@@ -137,14 +137,18 @@ function storesResponses(candidates: readonly Candidate[]): boolean {
   )
 }
 
-/** The candidates that have the response. The choice of a virtual model may differ from the earlier one. */
+/**
+ * The candidates that have the response. The choice of a virtual model may differ from the earlier one; another
+ * model must not be served by a target that neither its name nor its key permits.
+ */
 function storedCandidates(
-  candidates: readonly Candidate[],
+  { candidates, model }: { candidates: readonly Candidate[]; model: string },
   { stored: { place, configuredModel, requestModel } }: ResponseReference,
   { models }: RequestRules,
 ): readonly Candidate[] {
   const found = candidates.filter(({ target }) => placeOf(target) === place)
   if (found.length > 0) return found
+  if (model !== requestModel) return []
   const target = models.targetNamed?.(configuredModel)
   if (target === undefined || placeOf(target) !== place) return []
   return [{ target, model: target.upstreamModel ?? requestModel }]

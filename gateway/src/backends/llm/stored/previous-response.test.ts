@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest'
+import { call, fixtureGateway, jsonReply } from '../../../../test/fixtures/llm.ts'
+import type { LlmConfig } from '../config/config.ts'
+
+const target = (name: string, host: string) => ({
+  name,
+  provider: 'openai' as const,
+  params: { apiKey: 'k', baseUrl: `https://${host}.test/v1` },
+})
+
+const config: LlmConfig = {
+  models: [target('large', 'one'), target('small', 'two')],
+  virtualModels: [
+    {
+      name: 'any',
+      routing: {
+        conditional: {
+          targets: [{ model: 'large', when: 'request.headers["x-tier"] == "paid"' }, { model: 'small' }],
+        },
+      },
+    },
+  ],
+}
+
+function responses() {
+  const gateway = fixtureGateway(config, () =>
+    jsonReply({ id: 'resp_12345', object: 'response', status: 'completed', output: [] }),
+  )
+  const create = (body: object, headers = {}) =>
+    call(gateway, { path: '/v1/responses', body: { input: 'x', ...body }, headers })
+  return { gateway, create }
+}
+
+it('serves a request for the model of the previous response by its provider', async () => {
+  const { gateway, create } = responses()
+  const { id } = JSON.parse((await create({ model: 'any' }, { 'x-tier': 'paid' })).text)
+  const next = await create({ model: 'any', previous_response_id: id })
+  expect(next.status).toBe(200)
+  expect(gateway.sent.map(({ origin }) => origin)).toEqual(['https://one.test', 'https://one.test'])
+})
+
+it('refuses a request for another model than that of the previous response', async () => {
+  const { gateway, create } = responses()
+  const { id } = JSON.parse((await create({ model: 'large' })).text)
+  const next = await create({ model: 'small', previous_response_id: id })
+  expect([next.status, next.text]).toEqual([400, expect.stringContaining('does not serve this model')])
+  expect(gateway.sent).toHaveLength(1)
+})
