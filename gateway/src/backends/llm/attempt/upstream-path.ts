@@ -16,8 +16,9 @@ export function unreadPath(path: string, target: Target, call: ProviderCall): st
   const { provider, preservesPath } = target
   if (preservesPath) return upstream
   const plain = canonicalPath(upstream)
-  const calls = Object.values(pathsOf(provider, call)).map((known) => pathAt(target, known))
-  const isKnown = calls.some((known) => canonicalPath(known) === plain)
+  // A body that is not streamed may have the path of a streamed one.
+  const calls = [true, false].flatMap((streaming) => Object.values(pathsOf(provider, { ...call, streaming })))
+  const isKnown = calls.some((known) => canonicalPath(pathAt(target, known)) === plain)
   return isKnown || provider.namesOtherModel?.(plain, call.model) ? undefined : upstream
 }
 

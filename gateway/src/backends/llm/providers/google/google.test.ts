@@ -125,6 +125,17 @@ describe('models of Google', () => {
   })
 
   it.each([
+    ['gemini-3', '/v1/publishers/google/models/gemini-3:generateContent'],
+    ['gemini-3', '/v1/publishers/google/models/gemini-3:streamGenerateContent'],
+    ['claude-x', '/v1/publishers/anthropic/models/claude-x:streamRawPredict'],
+  ])('of Vertex AI are not forwarded unread: %s at %s', async (model, path) => {
+    const models = [{ name: '*', provider: 'vertex' as const, params: { apiKey: 'key', ...project } }]
+    const gateway = fixtureGateway({ models, passthrough: true }, () => jsonReply({}))
+    const { status } = await call(gateway, { path, body: { model, ...contents } })
+    expect([status, gateway.sent]).toEqual([404, []])
+  })
+
+  it.each([
     ['gemini', {}, 'https://generativelanguage.googleapis.com/v1beta/openai/embeddings'],
     ['vertex', project, `https://aiplatform.googleapis.com${models}/gemini-embedding-001:predict`],
   ] as const)('for embeddings of %s', async (provider, params, expected) => {

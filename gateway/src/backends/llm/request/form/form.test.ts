@@ -52,6 +52,8 @@ describe('readForm', () => {
     ['a duplicate field', [model, model]],
     ['a model in a file', [{ ...model, filename: 'm.txt' }]],
     ['a model in a list', [{ name: 'model[]', content: 'm' }]],
+    ['further models in a list', [model, { name: 'models[]', content: 'other' }]],
+    ['further models by index', [model, { name: 'fallbacks[0]', content: 'other' }]],
     ['a prompt in an object', [{ name: 'prompt[x]', content: 'm' }]],
     [
       'a text and a file of the same name',

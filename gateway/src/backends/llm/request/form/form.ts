@@ -21,7 +21,9 @@ export type FormResult =
 const maxTextBytes = 256 * 1024
 
 /** Fields that decide about the call, which must be a single text. */
-const reserved: ReadonlySet<string> = new Set(['model', 'prompt', 'stream', 'response_format'])
+const reserved: ReadonlySet<string> = new Set([
+  ...['model', 'models', 'fallbacks', 'prompt', 'stream', 'response_format'],
+])
 
 /** Names with a meaning for parsers. */
 const unsupported: ReadonlySet<string> = new Set(['_charset_', '__proto__'])
