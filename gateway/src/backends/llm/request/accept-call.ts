@@ -108,8 +108,14 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
 }
 
 export function unknownEndpoint(path: string): Refusal {
-  return { status: 404, code: 'not_found', message: `no LLM endpoint at ${path}` }
+  const [, call] = unservedCall.exec(path) ?? []
+  const reason = call === undefined ? '' : `: ${call} is not served`
+  return { status: 404, code: 'not_found', message: `no LLM endpoint at ${path}${reason}` }
 }
+
+/** Calls of OpenAI's API that clients may expect. */
+const unservedCall =
+  /\/v1\/(files|uploads|batches|realtime|conversations|vector_stores|fine_tuning|videos)(?:\/|$)/
 
 /** The mode of a call whose candidates all have `passthrough`; else requests are read as usual. */
 function passthroughOf(candidates: readonly Candidate[]): 'detect' | 'opaque' | undefined {
