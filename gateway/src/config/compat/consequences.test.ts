@@ -8,10 +8,11 @@ function issuesOf(config: object): string[] {
   return result.kind === 'issues' ? result.issues.map(formatIssue) : []
 }
 
-const planned = 'is not supported yet in this version'
-
 it.each([
-  [{ routes: [{ backends: [{ aws: {} }, { weight: 1 }] }] }, [`aws ${planned}`, 'exactly one of']],
+  [
+    { routes: [{ backends: [{ aws: {} }, { weight: 1 }] }] },
+    ['aws is not supported: use host', 'exactly one of'],
+  ],
   [
     { routes: [{ backends: [{ service: { name: 'a', port: 1 } }] }], services: [] },
     ['service is not supported: use host', 'services is not supported'],

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
-import { shapeOf } from '../../schema/shape.ts'
+import type { Path } from '../../schema/path.ts'
+import { alternativesOf, childShapes, type Shape, shapeOf } from '../../schema/shape.ts'
 import { configSchema } from '../schema.ts'
+import { agentgatewayObjects } from './agentgateway-keys.ts'
 import { unsupportedKeyMessage } from './known-keys.ts'
 
 const root = shapeOf(configSchema)
@@ -12,12 +14,12 @@ it.each([
     "agentgateway's service is not supported: use host, or a backend with endpoints",
   ],
   [
-    ['binds', 0, 'listeners', 0, 'routes', 0, 'policies', 'backendAuth', 'aws'],
-    "agentgateway's aws is not supported yet in this version",
+    ['binds', 0, 'listeners', 0, 'routes', 0, 'backends', 0, 'aws'],
+    "agentgateway's aws is not supported: use host, such as bedrock-agentcore.us-east-1.amazonaws.com:443, with backendAuth.aws",
   ],
   [
     ['backends', 0, 'ai', 'groups', 0, 'providers', 0, 'provider', 'copilot'],
-    "agentgateway's copilot is not supported yet in this version",
+    "agentgateway's copilot is not supported: use a provider with a key, such as openai",
   ],
   [
     ['routes', 3, 'backends', 0, 'service'],
@@ -54,4 +56,30 @@ it.each([
   [[]],
 ])('returns undefined for %j', (path: (string | number)[]) => {
   expect(unsupportedKeyMessage(path, root)).toBeUndefined()
+})
+
+/** Messages of the keys of agentgateway that the schema lacks. */
+function* missing(name: string, path: Path, shapes: readonly Shape[], seen: Set<string>): Generator<string> {
+  const id = `${name} ${shapes.map((shape) => (shape.kind === 'object' ? [...shape.fields.keys()] : shape.kind)).join()}`
+  if (seen.has(id)) return
+  seen.add(id)
+  const text = new RegExp(`^${name}=(.*(?:\\n .*)*)`, 'm').exec(agentgatewayObjects)?.[1] ?? ''
+  for (const item of text.trim().split(/\s+/)) {
+    const [key = '', below] = item.split(':')
+    const found = childShapes(shapes, key)
+    if (found.length === 0 && key !== '*') {
+      yield unsupportedKeyMessage([...path, key], root) ?? `${[...path, key].join('.')} is unknown`
+      continue
+    }
+    if (found.every(({ kind }) => kind === 'any')) continue
+    const items = found.flatMap((shape) => (shape.kind === 'list' ? alternativesOf(shape.item) : [shape]))
+    for (const next of below?.split('|') ?? []) yield* missing(next, [...path, key], items, seen)
+  }
+}
+
+it('names the nearest setting for every key of agentgateway that is not supported', () => {
+  const messages = [...missing('Root', [], alternativesOf(root), new Set())]
+  expect(messages.length).toBeGreaterThan(50)
+  const vague = messages.filter((message) => !/ is not supported: | is only valid on /.test(message))
+  expect(vague).toEqual([])
 })

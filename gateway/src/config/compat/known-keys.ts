@@ -5,19 +5,16 @@ import { agentgatewayObjects } from './agentgateway-keys.ts'
 /** Keys of agentgateway's object, each with the names of the objects below it. */
 type Keys = ReadonlyMap<string, readonly string[]>
 
-/** Keys of agentgateway for a later version of this product: providers and guards of cloud vendors. */
-const planned: ReadonlySet<string> = new Set([
-  ...['azureOpenAI', 'copilot', 'aws'],
-  'awsRegion',
-  ...['openAIModeration', 'bedrockGuardrails', 'googleModelArmor', 'azureContentSafety'],
-])
-
 /** Settings of agentgateway's own control plane. */
 const controlPlaneKeys = [
   ...['caAddress', 'caAuthToken', 'clusterId', 'gateway', 'hbone', 'localXdsPath', 'namespace', 'network'],
   ...['serviceAccount', 'skipValidateTrustDomain', 'trustDomain', 'additionalTrustDomains', 'xdsAddress'],
   'xdsAuthToken',
 ]
+
+const awsAlternative = 'use host, such as bedrock-agentcore.us-east-1.amazonaws.com:443, with backendAuth.aws'
+const serviceAlternative = 'name a backend with policies by backend'
+const tokenEndpointAlternative = 'use host, path and policies of the token endpoint'
 
 /** The nearest supported setting for `object.key` of agentgateway, or for a key of any object. */
 const alternatives: ReadonlyMap<string, string> = new Map([
@@ -36,9 +33,25 @@ const alternatives: ReadonlyMap<string, string> = new Map([
   ['Root.workloads', 'use backends with endpoints'],
   ['service', 'use host, or a backend with endpoints'],
   ['internal', 'use a backend with endpoints'],
+  ['RouteBackend.aws', awsAlternative],
+  ['FullLocalBackend.aws', awsAlternative],
+  ['RouteBackend.invalid', 'use directResponse'],
+  ['copilot', 'use a provider with a key, such as openai'],
+  ['inferenceRouting', 'use a backend with endpoints and health, or sessionAffinity'],
+  ['reference', 'only models refer to a provider: set the name of a provider'],
+  ['RemoteRateLimit.policies', serviceAlternative],
+  ['ConditionalPolicyRemoteRateLimit.policies', serviceAlternative],
+  ['Config.backend', 'set tcp, http and health in the policies of backends'],
+  ['OAuthTokenExchangeAuth.backend', tokenEndpointAlternative],
+  ['CrossAppAccessEndpoint.backend', tokenEndpointAlternative],
+  ['LoggingPolicy.database', 'use config.logging.database'],
+  ['FrontendPolicies.logging', 'use accessLog'],
   ['FrontendPolicies.connect', 'use tunnelProtocol: connect of gateways'],
   ['FrontendPolicies.networkExtAuthz', 'use networkAuthorization'],
   ['FrontendHTTP.http1HeaderCase', 'header names of responses are in lower case'],
+  ['SimpleLocalBackendSerde.backend', 'use host'],
+  ['OpenAIProvider.moderation', 'use openAIModeration in promptGuard or guardrails'],
+  ['Policy.promptGuard', 'set policies.ai.promptGuard of the route or its backend'],
   ['namespace', 'use name'],
   ['ruleName', 'use name'],
   [
@@ -70,7 +83,6 @@ export function unsupportedKeyMessage(path: Path, root: Shape): string | undefin
   if (validPlaces.length > 0) return `${key} is only valid on ${enumerated(validPlaces)}`
   const parents = objectsAt(path.slice(0, -1)).filter((name) => keysOf(name)?.has(key) === true)
   if (path.length === 0 || parents.length === 0) return undefined
-  if (planned.has(key)) return `agentgateway's ${key} is not supported yet in this version`
   const specific = parents
     .map((name) => alternatives.get(`${name}.${key}`))
     .find((text) => text !== undefined)
