@@ -110,6 +110,15 @@ describe('a cached response', () => {
     expect(await resultsOf(ask, requests)).toEqual(['miss', 'miss', 'hit', 'miss'])
   })
 
+  it.each(['x-api-key', 'ocp-apim-subscription-key', 'apikey', 'x-auth-token'])(
+    'belongs to the credential in %s, which a gateway of the provider verifies',
+    async (name) => {
+      const { ask } = cached()
+      const as = (credential: string) => ({ headers: { [name]: credential } })
+      expect(await resultsOf(ask, [as('a'), as('b'), as('a'), {}])).toEqual(['miss', 'miss', 'hit', 'miss'])
+    },
+  )
+
   it('is shared by the value of the configured key only', async () => {
     const { ask } = cached({ key: 'request.headers["x-team"]' })
     const as = (authorization: string, team?: string) => ({

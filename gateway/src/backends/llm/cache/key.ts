@@ -99,7 +99,11 @@ function identityOf({ facts, auth }: Exchange): unknown {
   return owner
 }
 
-const credentialHeaders = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie']
+/** The last ones are those of gateways in front of providers, which receive them from the client. */
+const credentialHeaders = [
+  ...['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie'],
+  ...['ocp-apim-subscription-key', 'apikey', 'x-auth-token'],
+]
 
 /** Prefixes of headers of requests to the providers that change responses. */
 const providerHeaders = ['anthropic-', 'openai-', 'x-goog-', 'x-ms-']
