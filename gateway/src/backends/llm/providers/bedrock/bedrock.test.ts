@@ -177,3 +177,19 @@ describe('settings', () => {
     expect(issuesOf({ awsRegion })).toEqual([])
   })
 })
+
+it.each([
+  [undefined, 200],
+  ['gr-1', 404],
+])('forwards unread calls without a guardrail only: %s', async (awsGuardrailIdentifier, expected) => {
+  const params = {
+    awsRegion: 'us-east-1',
+    apiKey: 'k',
+    ...(awsGuardrailIdentifier && { awsGuardrailIdentifier }),
+  }
+  const models = [{ name: '*', provider: 'bedrock' as const, params }]
+  const gateway = fixtureGateway({ models, passthrough: true }, () => jsonReply({}))
+  const model = 'amazon.titan-image-v2'
+  const { status } = await call(gateway, { path: `/v1/model/${model}/invoke`, body: { model } })
+  expect(status).toBe(expected)
+})

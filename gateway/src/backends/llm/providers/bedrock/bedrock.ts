@@ -73,7 +73,8 @@ export const bedrockKind: ProviderKind = {
       address: `https://bedrock-runtime.${region}.${region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'}`,
       paths: {},
       pathsFor: (call) => pathsOf(call, hasGuardrail),
-      namesOtherModel: namesOtherBedrockModel,
+      // Calls that are forwarded unread would not have the guardrail.
+      namesOtherModel: hasGuardrail ? () => true : namesOtherBedrockModel,
       editQuery: () => '',
       changesFor: (endpoint) => (endpoint === 'converse' ? converseChanges : changes[endpoint]),
       readReply,
