@@ -4,8 +4,8 @@ const nonceBytes = 12
 const tagBytes = 16
 
 /**
- * Encrypts and authenticates a text with AES-256-GCM under a key of 32 bytes. Returns base64url. `nonce` has 12
- * bytes, and must not be that of another text under the key.
+ * Encrypts and authenticates a text with AES-256-GCM under a key of 32 bytes. Returns base64url. `nonce` has
+ * 12 bytes, and must not be that of another text under the key.
  */
 export function sealText(key: Uint8Array, text: string, nonce: Uint8Array = randomBytes(nonceBytes)): string {
   const cipher = createCipheriv('aes-256-gcm', key, nonce)

@@ -24,7 +24,10 @@ export type FieldMeta = {
   format?: Format
   /** Expected content of the text or of the file that it names, checked when a file is loaded. */
   holds?: FileContent
-  /** The value of the CEL expression is sent to a backend or service: it may contain credentials of the client. */
+  /**
+   * The value of the CEL expression is sent to a backend or service: it may contain credentials of the
+   * client.
+   */
   reveals?: boolean
   /** Prefix of every message about this value, for programs that match messages. */
   mismatch?: string

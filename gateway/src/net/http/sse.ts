@@ -51,7 +51,8 @@ const space = 32
 
 /**
  * Parses an event stream from chunks that may be cut anywhere, also inside a UTF-8 sequence or a CR LF pair.
- * Time is linear in the input, memory at most one event. https://html.spec.whatwg.org/multipage/server-sent-events.html
+ * Time is linear in the input, memory at most one event.
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function createSseParser(options: SseParserOptions): SseParser {
   const state: ParserState = {

@@ -30,8 +30,8 @@ const validityMs = 86_400_000
 const backdatedMs = 3_600_000
 
 /**
- * Certificates of new names: at once, and per second afterwards. Issuance costs about a millisecond of CPU, and
- * clients choose the names.
+ * Certificates of new names: at once, and per second afterwards. Issuance costs about a millisecond of CPU,
+ * and clients choose the names.
  */
 const burst = maxNames
 const issuesPerSecond = 20
@@ -40,8 +40,8 @@ type Issued = { readonly identity: TlsIdentity; readonly renewAt: number; readon
 
 /**
  * Creates TLS with a certificate for each server name, issued by the authority `cert` on its first
- * connection. Clients without a server name are refused, new names beyond the rate of issuance, and all clients
- * after the end of the authority.
+ * connection. Clients without a server name are refused, new names beyond the rate of issuance, and all
+ * clients after the end of the authority.
  * Throws an error whose message starts with the invalid part, as `createTlsIdentity`.
  */
 export function createDynamicTls(options: TlsIdentityOptions, tools: DynamicCaOptions): ListenerTls {

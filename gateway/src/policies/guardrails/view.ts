@@ -21,8 +21,8 @@ export type View = {
 }
 
 /**
- * Selects the texts of a guard by its scopes. A guard without scopes receives the texts of a group as one, as if
- * no guard had scopes.
+ * Selects the texts of a guard by its scopes. A guard without scopes receives the texts of a group as one, as
+ * if no guard had scopes.
  */
 export function viewOf(texts: readonly Content[], { scopes }: Pick<Guard, 'scopes'>, phase: Phase): View {
   if (scopes === undefined && texts.every(({ scope }) => scope === undefined)) return wholeView(texts)
@@ -74,7 +74,9 @@ function joinedContent(
   return { role: group.role, content, fixed: found.every(({ fixed }) => fixed) }
 }
 
-/** Maximum characters whose change is distributed to several texts: the comparison of words blocks traffic. */
+/**
+ * Maximum characters whose change is distributed to several texts: the comparison of words blocks traffic.
+ */
 const maxDistributed = 1024 * 1024
 
 function distributed(pieces: readonly string[], separator: string, content: string): readonly string[] {

@@ -28,8 +28,8 @@ export type TextChange = {
 
 /**
  * Reason why the API must not write a text to the configuration file, or undefined. As for records: programs,
- * files and identities of the machine, metadata addresses and references to the environment need a permission, unless the
- * file has them already. The permissions themselves cannot be changed through the API.
+ * files and identities of the machine, metadata addresses and references to the environment need a
+ * permission, unless the file has them already. The permissions themselves cannot be changed through the API.
  */
 export function findTextRestriction(change: TextChange, allowances: TextAllowances): string | undefined {
   const own = ownSettings.find(

@@ -65,7 +65,9 @@ export function chooseSticky<C extends Choosable>(
   return best
 }
 
-/** Score of an item of weight 1 for a session, a finite negative number. The item with the highest one serves. */
+/**
+ * Score of an item of weight 1 for a session, a finite negative number. The item with the highest one serves.
+ */
 export function rendezvousScore(session: number, digest: number): number {
   // In (0, 1): the logarithm is finite and negative.
   return Math.log((mix(session ^ digest) + 0.5) / 2 ** 32)

@@ -12,8 +12,8 @@ import { attemptHedged, type HedgeOptions } from './hedge.ts'
 /**
  * Serves a call with its candidates, in order, until one succeeds. A failed connection, a time limit, an
  * invalid response, a stream that fails before its first content, 5xx, 429 and responses that `health` counts
- * as failures lead to the next candidate. Evicted and occupied targets are tried last. Once the response to the client has
- * started, there is no failover. The outcome of the last candidate is final.
+ * as failures lead to the next candidate. Evicted and occupied targets are tried last. Once the response to
+ * the client has started, there is no failover. The outcome of the last candidate is final.
  */
 export async function serveCall(exchange: Exchange, call: Call, options: AttemptOptions): Promise<Reply> {
   const queue = createCandidateQueue(exchange, call.candidates, options.context.clock)

@@ -4,7 +4,9 @@ import type { JsonText } from '../../../lib/json/text.ts'
 /** Longer bodies are compared by their bytes: sorting their members would cost more than it gains. */
 const maxLength = 256 * 1024
 
-/** A number that may be beyond the digits or the range of a double: its value would equal that of another one. */
+/**
+ * A number that may be beyond the digits or the range of a double: its value would equal that of another one.
+ */
 const longNumber = /[0-9.]{16}|[0-9.][eE][+-]?[0-9]{2}/
 
 /**

@@ -12,14 +12,14 @@ import type { ResponseCache } from './cache.ts'
 import { canonicalBody } from './canonical-json.ts'
 
 /**
- * Keys of the response to a call: digests, so that the memory has neither prompts nor credentials. That of the
- * exact body is found in half the time, because most clients repeat requests byte by byte.
+ * Keys of the response to a call: digests, so that the memory has neither prompts nor credentials. That of
+ * the exact body is found in half the time, because most clients repeat requests byte by byte.
  */
 export type CacheKeys = { readonly exact: string; canonical(): string }
 
 /**
- * Computes the keys of a call; undefined if it cannot use the cache. Lists are JSON, so that no two inputs have
- * the same text.
+ * Computes the keys of a call; undefined if it cannot use the cache. Lists are JSON, so that no two inputs
+ * have the same text.
  */
 export function cacheKeys(
   exchange: Exchange,
@@ -75,8 +75,9 @@ function sharedBy(program: CelProgram, { facts }: Exchange): unknown {
 }
 
 /**
- * The identity of the client: virtual key, subject of a token, user name, client certificate. Credentials that
- * the gateway has not verified, and which the provider or an authorization service may, count by their value.
+ * The identity of the client: virtual key, subject of a token, user name, client certificate. Credentials
+ * that the gateway has not verified, and which the provider or an authorization service may, count by their
+ * value.
  */
 function identityOf({ facts, auth }: Exchange): unknown {
   const { apiKey, key, jwt, token, basicAuth, source, request } = facts

@@ -37,12 +37,14 @@ export async function storeObject(
   save(bytes)
 }
 
-/** Responses that failed have a complete stream. The text cannot occur in JSON without escapes of its quotes. */
+/**
+ * Responses that failed have a complete stream. The text cannot occur in JSON without escapes of its quotes.
+ */
 const failedResponse = /^(?:event: ?response\.failed|data: ?\{"type": ?"response\.failed")/m
 
 /**
- * The stream, which is recorded on its way and saved after its end. Streams that fail, are cancelled or too long
- * are not saved.
+ * The stream, which is recorded on its way and saved after its end. Streams that fail, are cancelled or too
+ * long are not saved.
  */
 export function recordingStream(
   source: BodySource,

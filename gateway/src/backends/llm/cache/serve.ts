@@ -26,9 +26,9 @@ export type Lookup = {
 }
 
 /**
- * Serves a call from the cache of its first candidate, or by its candidates. Checks of the request precede the
- * lookup, and guards check the stored response as one of the provider: their configuration and the client may
- * have changed since.
+ * Serves a call from the cache of its first candidate, or by its candidates. Checks of the request precede
+ * the lookup, and guards check the stored response as one of the provider: their configuration and the client
+ * may have changed since.
  */
 export function serveCached(exchange: Exchange, call: Call, options: AttemptOptions): Reply | Promise<Reply> {
   const [candidate] = call.candidates

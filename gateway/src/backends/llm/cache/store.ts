@@ -12,7 +12,9 @@ export type StoredResponse = {
 
 export type StoreLimits = { readonly maxBytes: number; readonly maxEntries: number }
 
-/** Responses of one data plane by key. A response may have further keys: those of other forms of its request. */
+/**
+ * Responses of one data plane by key. A response may have further keys: those of other forms of its request.
+ */
 export type ResponseStore = {
   get(key: string): StoredResponse | undefined
   set(key: string, response: StoredResponse): void

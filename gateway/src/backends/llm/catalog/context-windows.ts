@@ -2,7 +2,9 @@ import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { ModelCatalogConfig } from './config.ts'
 import { mergeCatalogs } from './merge-catalogs.ts'
 
-/** Looks up the context window of a model, in tokens. `models` are candidate names at the provider, in order. */
+/**
+ * Looks up the context window of a model, in tokens. `models` are candidate names at the provider, in order.
+ */
 export type ContextWindows = (provider: string, models: readonly string[]) => number | undefined
 
 /** Compiles `limits.contextWindow` of `config.modelCatalog`. Throws as `compilePrices`. */

@@ -114,8 +114,8 @@ function openAiState(lines: string): StreamWatch['state'] {
 }
 
 /**
- * A stream of Gemini has no end marker. Its events are read at the texts that end a candidate or block a prompt, because
- * arguments of functions may have members of the same name.
+ * A stream of Gemini has no end marker. Its events are read at the texts that end a candidate or block a
+ * prompt, because arguments of functions may have members of the same name.
  */
 function geminiState(lines: string): StreamWatch['state'] {
   for (const key of ['finishReason"', 'blockReason"']) {

@@ -73,8 +73,8 @@ function nested(message: JsonObject, wrapper: string): JsonValue | undefined {
 }
 
 /**
- * https://platform.openai.com/docs/api-reference/chat/object: prompt tokens include cached tokens, completion tokens include
- * reasoning. Some services with this API (Gemini) count reasoning in the total only.
+ * https://platform.openai.com/docs/api-reference/chat/object: prompt tokens include cached tokens, completion
+ * tokens include reasoning. Some services with this API (Gemini) count reasoning in the total only.
  */
 function openAiUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value)) return undefined
@@ -136,7 +136,10 @@ function rerankUsage({ usage: reported, meta }: JsonObject): Usage | undefined {
   })
 }
 
-/** https://docs.anthropic.com/en/api/messages: input tokens exclude cache reads and writes, which are added here. */
+/**
+ * https://docs.anthropic.com/en/api/messages: input tokens exclude cache reads and writes, which are added
+ * here.
+ */
 function anthropicUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const input = count(value['input_tokens'])
@@ -154,8 +157,8 @@ function anthropicUsage(value: JsonValue | undefined): Usage | undefined {
 }
 
 /**
- * https://ai.google.dev/api/generate-content#UsageMetadata: the prompt includes cached tokens, candidates exclude thoughts. Results
- * of tools that Google runs are a further part of the input.
+ * https://ai.google.dev/api/generate-content#UsageMetadata: the prompt includes cached tokens, candidates
+ * exclude thoughts. Results of tools that Google runs are a further part of the input.
  */
 function geminiUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value)) return undefined
@@ -200,8 +203,8 @@ function predictUsage(predictions: JsonValue | undefined): Usage | undefined {
 }
 
 /**
- * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html: input tokens exclude cache reads and
- * writes, which are added here.
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html: input tokens exclude
+ * cache reads and writes, which are added here.
  */
 function converseUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value)) return undefined

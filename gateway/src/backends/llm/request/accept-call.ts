@@ -144,8 +144,8 @@ function storesResponses(candidates: readonly Candidate[]): boolean {
 }
 
 /**
- * The candidates that have the response. The choice of a virtual model may differ from the earlier one; another
- * model must not be served by a target that neither its name nor its key permits.
+ * The candidates that have the response. The choice of a virtual model may differ from the earlier one;
+ * another model must not be served by a target that neither its name nor its key permits.
  */
 function storedCandidates(
   { candidates, model }: { candidates: readonly Candidate[]; model: string },

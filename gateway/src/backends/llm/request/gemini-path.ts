@@ -10,7 +10,8 @@ const form = /\/(models|tunedModels)\/([^/]+):(generateContent|streamGenerateCon
 
 /**
  * The call of a path with any prefix, such as `/v1beta/models/gemini-2.5-pro:generateContent` or
- * `/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro:countTokens`; undefined for other paths.
+ * `/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro:countTokens`; undefined for other
+ * paths.
  */
 export function geminiCallIn(path: string): GeminiCall | undefined {
   // Most paths are those of other APIs.

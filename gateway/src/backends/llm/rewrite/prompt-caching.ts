@@ -11,8 +11,8 @@ const maxMarkers = 4
 const unmarkable: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking'])
 
 /**
- * Compiles `promptCaching` of requests in the messages API and the Converse API. Markers of the client remain,
- * and count toward the limit of the API; a place that has one is not marked again.
+ * Compiles `promptCaching` of requests in the messages API and the Converse API. Markers of the client
+ * remain, and count toward the limit of the API; a place that has one is not marked again.
  */
 export function compilePromptCaching({
   cacheSystem = true,

@@ -26,8 +26,8 @@ export type TranslationContext = {
 
 /**
  * Translates the upstream's events to the client's. The state is `open` until the upstream's end marker
- * (`[DONE]`, `message_stop`; then `ended`) or its error event (then `failed`). An API without end marker remains
- * `open`, and `end` determines whether the stream is complete.
+ * (`[DONE]`, `message_stop`; then `ended`) or its error event (then `failed`). An API without end marker
+ * remains `open`, and `end` determines whether the stream is complete.
  */
 export type StreamTranslator = {
   readonly state: 'open' | 'ended' | 'failed'

@@ -7,9 +7,9 @@ import { decodeHeader, encodeHeader } from '../message/protocol.ts'
 const prefix = 'mcp-param-'
 
 /**
- * Updates headers that mirror arguments (MCP 2026-07-28, Custom Headers from Tool Parameters) after a guard has
- * changed these. A header with a removed value, or with a value of several arguments, is removed: the target
- * then refuses the call, because the header is missing.
+ * Updates headers that mirror arguments (MCP 2026-07-28, Custom Headers from Tool Parameters) after a guard
+ * has changed these. A header with a removed value, or with a value of several arguments, is removed: the
+ * target then refuses the call, because the header is missing.
  */
 export function withMirroredHeaders(headers: Headers, before: Message, after: Message): Headers {
   const names = Object.keys(headers).filter((name) => name.startsWith(prefix))

@@ -14,9 +14,9 @@ import type { TargetLogin } from './target-login.ts'
 const maxStateChars = 2_000
 
 /**
- * Begins sessions at a target with a login (`Target.login`). Until the user has signed in, the gateway answers
- * `initialize` and lists by itself, with a tool that returns the link of the login; other requests fail with
- * the link.
+ * Begins sessions at a target with a login (`Target.login`). Until the user has signed in, the gateway
+ * answers `initialize` and lists by itself, with a tool that returns the link of the login; other requests
+ * fail with the link.
  */
 export function withUserLogin(target: Target): Target {
   const { login, openFor: _, ...rest } = target

@@ -36,7 +36,10 @@ export type TokenOutcome =
 const maxBytes = 256 * 1024
 const timeoutMs = 10_000
 
-/** Metadata of the gateway as a client without a secret (RFC 7591; OpenID Connect Dynamic Client Registration). */
+/**
+ * Metadata of the gateway as a client without a secret (RFC 7591; OpenID Connect Dynamic Client
+ * Registration).
+ */
 export function clientMetadata(redirectUri: string) {
   const { hostname } = new URL(redirectUri)
   const isLocal = /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(hostname)

@@ -26,7 +26,8 @@ const changesByList: ReadonlyMap<string, ListChange> = new Map([
 ])
 /**
  * Applies rules to a subscription: updates require a resource that the client may read, and changes of a list
- * require its method, and tasks `tasks/get`. Unknown members of the filter are removed, because they could name items.
+ * require its method, and tasks `tasks/get`. Unknown members of the filter are removed, because they could
+ * name items.
  */
 export function decideSubscription(
   message: Message,

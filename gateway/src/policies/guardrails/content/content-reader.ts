@@ -52,8 +52,8 @@ export type StreamPiece = {
 }
 
 /**
- * Number of the element with the optional texts of an element: fractions follow their element in order. `index`
- * is the number of a tool call.
+ * Number of the element with the optional texts of an element: fractions follow their element in order.
+ * `index` is the number of a tool call.
  */
 export function optionalElement(element: number, scope: ContentScope, index = 0): number {
   return element + (scope === 'reasoning' ? 0.25 : 0.5 + Math.min(index, 4095) / 8192)

@@ -14,7 +14,10 @@ import { withScope } from './parts.ts'
 import type { Reading } from './reading.ts'
 import { argumentTexts, definitionTexts } from './scopes/tools.ts'
 
-/** Google's `generateContent`. https://ai.google.dev/api/generate-content. Google reads names in camel case and in snake case. */
+/**
+ * Google's `generateContent`. https://ai.google.dev/api/generate-content. Google reads names in camel case
+ * and in snake case.
+ */
 export const geminiContent: ContentReader = {
   separator: '',
   dropsEmptied: false,
@@ -156,7 +159,9 @@ function membersOf(value: JsonValue, names: readonly string[], path: JsonPath): 
   return names.flatMap((name) => stringsIn(value[name], [...path, name]))
 }
 
-/** All texts of the result of a function, whose members have any names. Its depth is that of the checked body. */
+/**
+ * All texts of the result of a function, whose members have any names. Its depth is that of the checked body.
+ */
 function stringsIn(value: JsonValue | undefined, path: JsonPath): TextPart[] {
   if (typeof value === 'string') return [{ text: value, path }]
   if (Array.isArray(value)) return value.flatMap((item, index) => stringsIn(item, [...path, index]))

@@ -48,7 +48,9 @@ export const rerankContent: ContentReader = {
   ],
 }
 
-/** One text per member. Throws `CheckFailure` on values other than strings, because a server may read them. */
+/**
+ * One text per member. Throws `CheckFailure` on values other than strings, because a server may read them.
+ */
 function membersOf(body: JsonObject, names: readonly string[]): GuardedText[] {
   return names.flatMap((name) => {
     const text = body[name]

@@ -35,7 +35,10 @@ const textEvents: ReadonlyMap<unknown, TextEvent> = new Map<unknown, TextEvent>(
   ['response.audio.transcript.done', { member: 'transcript', repeats: true, part: transcriptPart }],
 ])
 
-/** Location of arguments and reasoning, which guards with their scope receive. `index` is the member of the part. */
+/**
+ * Location of arguments and reasoning, which guards with their scope receive. `index` is the member of the
+ * part.
+ */
 type OptionalEvent = {
   scope: ContentScope
   member: string

@@ -92,8 +92,8 @@ async function checkTexts(
 type FoundText = { readonly path: JsonPath; readonly content: string }
 
 /**
- * The strings of `arguments` and `inputResponses`, of a result for models, or of an error, in order of the text; undefined if the
- * object is not readable or has too many.
+ * The strings of `arguments` and `inputResponses`, of a result for models, or of an error, in order of the
+ * text; undefined if the object is not readable or has too many.
  */
 export function textsIn(text: string, part: Part): FoundText[] | undefined {
   const json = readJsonObject(text)

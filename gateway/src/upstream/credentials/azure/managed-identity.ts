@@ -40,7 +40,10 @@ export function compileManagedIdentity(
   }
 }
 
-/** https://learn.microsoft.com/azure/app-service/overview-managed-identity, https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token */
+/**
+ * https://learn.microsoft.com/azure/app-service/overview-managed-identity,
+ * https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token
+ */
 function serviceOf(environment: CompileContext['environment']): TokenService {
   const { IDENTITY_ENDPOINT: endpoint, IDENTITY_HEADER: header } = environment
   const address = endpoint && header ? URL.parse(endpoint) : null

@@ -13,8 +13,8 @@ import {
 } from './token-request.ts'
 
 /**
- * Exchanges the token of another identity provider (https://google.aip.dev/auth/4117), and requests tokens of a
- * service account with it if the credential names one.
+ * Exchanges the token of another identity provider (https://google.aip.dev/auth/4117), and requests tokens of
+ * a service account with it if the credential names one.
  */
 export function compileExternalAccount(
   account: ExternalAccount,

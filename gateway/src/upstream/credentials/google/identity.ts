@@ -34,7 +34,9 @@ export function compileCredential(
 /** Lifetime of the signed assertion, the longest that Google accepts. */
 const assertionSeconds = 3_600
 
-/** https://developers.google.com/identity/protocols/oauth2/service-account: a signed assertion for a token. */
+/**
+ * https://developers.google.com/identity/protocols/oauth2/service-account: a signed assertion for a token.
+ */
 function compileServiceAccount(
   { email, privateKey, keyId, tokenUrl }: ServiceAccountKey,
   call: CallTokenService,

@@ -13,7 +13,10 @@ import {
 
 const service = 'impersonation'
 
-/** Requests tokens of a service account with the token of another identity. https://cloud.google.com/iam/docs/reference/credentials/rest */
+/**
+ * Requests tokens of a service account with the token of another identity.
+ * https://cloud.google.com/iam/docs/reference/credentials/rest
+ */
 export function impersonate(
   request: RequestGoogleToken,
   { url, delegates, lifetimeSeconds }: Impersonation,

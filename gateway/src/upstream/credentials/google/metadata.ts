@@ -11,7 +11,9 @@ const defaultHost = 'metadata.google.internal'
 const account = '/computeMetadata/v1/instance/service-accounts/default'
 const service = 'metadata server'
 
-/** The service account of a machine, Cloud Run or GKE. https://cloud.google.com/compute/docs/metadata/overview */
+/**
+ * The service account of a machine, Cloud Run or GKE. https://cloud.google.com/compute/docs/metadata/overview
+ */
 export function compileMetadataIdentity(
   call: CallTokenService,
   { environment }: CompileContext,

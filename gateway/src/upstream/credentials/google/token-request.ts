@@ -52,7 +52,9 @@ export function formCall(url: string, form: Readonly<Record<string, string>>): T
 
 const errorForm = /^[A-Za-z_]{1,60}$/
 
-/** The response of a successful request. Descriptions of the server are not logged: they may contain tokens. */
+/**
+ * The response of a successful request. Descriptions of the server are not logged: they may contain tokens.
+ */
 export function accepted(
   { status, body, text }: TokenFetch,
   service: string,

@@ -1,8 +1,8 @@
 /** Use of identities of this machine by one way of authentication. */
 export type CloudIdentity = {
   /**
-   * Whether a configuration, which may be invalid, uses an identity that the machine or the environment of the
-   * process provides. Forms without a credential of their own must count as such.
+   * Whether a configuration, which may be invalid, uses an identity that the machine or the environment of
+   * the process provides. Forms without a credential of their own must count as such.
    */
   usesMachine(config: unknown): boolean
   /**

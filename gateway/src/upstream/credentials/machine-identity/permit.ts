@@ -9,7 +9,9 @@ export type CredentialUse = {
   readonly source: object
   /** The object that names the host; undefined for a credential that is never sent. */
   readonly destination: object | undefined
-  /** The object that a change of the config API replaces with the destination in it. Default: the destination. */
+  /**
+   * The object that a change of the config API replaces with the destination in it. Default: the destination.
+   */
   readonly owner?: object | undefined
   /** Policies of connections to the destination, which may be configured elsewhere. */
   readonly connection?: DestinationConnection | undefined

@@ -42,7 +42,10 @@ export const bedrockParams = {
   awsGuardrailVersion: fields.guardrailVersion,
 } satisfies Record<string, Schema>
 
-/** Amazon Bedrock. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_Operations_Amazon_Bedrock_Runtime.html */
+/**
+ * Amazon Bedrock.
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_Operations_Amazon_Bedrock_Runtime.html
+ */
 export const bedrockKind: ProviderKind = {
   name: 'bedrock',
   fields,

@@ -5,7 +5,10 @@ import { GatewayError } from '../../../../lib/gateway-error.ts'
 export type EventMessage = { readonly headers: ReadonlyMap<string, string>; readonly payload: Buffer }
 
 export type EventStreamParser = {
-  /** Reads the next bytes, in pieces of any size. Throws `GatewayError` (`upstream_invalid`, `upstream_too_large`). */
+  /**
+   * Reads the next bytes, in pieces of any size. Throws `GatewayError` (`upstream_invalid`,
+   * `upstream_too_large`).
+   */
   push(bytes: Uint8Array): void
   /** The bytes end inside a message. */
   readonly incomplete: boolean
@@ -25,8 +28,9 @@ const nothing = Buffer.alloc(0)
 
 /**
  * Creates a parser of `application/vnd.amazon.eventstream`:
- * https://smithy.io/2.0/aws/amazon-eventstream.html. A message consists of its length, the length of its headers, a checksum of
- * both, headers, payload and a checksum of everything before (CRC-32, integers in network order).
+ * https://smithy.io/2.0/aws/amazon-eventstream.html. A message consists of its length, the length of its
+ * headers, a checksum of both, headers, payload and a checksum of everything before (CRC-32, integers in
+ * network order).
  */
 export function createEventStreamParser({ maxMessageBytes, onMessage }: ParserOptions): EventStreamParser {
   let pending = nothing

@@ -21,7 +21,9 @@ const maxChoices = 16
 /** Maximum characters of all choices. */
 const maxText = 2 * 1024 * 1024
 
-/** https://platform.openai.com/docs/api-reference/chat, every field of the specification's LLM route present. */
+/**
+ * https://platform.openai.com/docs/api-reference/chat, every field of the specification's LLM route present.
+ */
 export function echoChat(request: JsonObject): EchoReply {
   const { messages, max_tokens: older, max_completion_tokens: newer, stream, n } = request
   const call = toolCallFor(request, lastRole(messages) === 'tool')

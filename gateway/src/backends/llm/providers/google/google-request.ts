@@ -4,8 +4,8 @@ import { pathSegment } from '../path-segment.ts'
 import type { ProviderPaths } from '../provider.ts'
 
 /**
- * Adds a key or a token. Access tokens begin with `ya29.`, other tokens are JWTs, which begin with an encoded brace and
- * quote; keys have a separate header. The OpenAI-compatible API accepts all as bearer tokens.
+ * Adds a key or a token. Access tokens begin with `ya29.`, other tokens are JWTs, which begin with an encoded
+ * brace and quote; keys have a separate header. The OpenAI-compatible API accepts all as bearer tokens.
  */
 export function authorizeGoogle({ headers, path }: OutgoingRequest, credential: string): void {
   const isToken = credential.startsWith('ya29.') || credential.startsWith('eyJ')
@@ -14,8 +14,8 @@ export function authorizeGoogle({ headers, path }: OutgoingRequest, credential: 
 }
 
 /**
- * Parameters that every API of Google has: credentials, and changes of the response such as `fields`, which could remove
- * its usage. https://cloud.google.com/apis/docs/system-parameters
+ * Parameters that every API of Google has: credentials, and changes of the response such as `fields`, which
+ * could remove its usage. https://cloud.google.com/apis/docs/system-parameters
  */
 const systemParameters: ReadonlySet<string> = new Set([
   ...['access_token', 'alt', 'callback', 'fields', 'key', 'oauth_token', 'prettyprint', 'quotauser'],
@@ -36,7 +36,10 @@ function isSystem(name: string): boolean {
   return plain.startsWith('$') || systemParameters.has(plain)
 }
 
-/** A model as the last segment of a path before its method. Versions such as `claude@20250929` remain readable. */
+/**
+ * A model as the last segment of a path before its method. Versions such as `claude@20250929` remain
+ * readable.
+ */
 export function modelSegment(model: string): string | undefined {
   return pathSegment(model)?.replaceAll('%40', '@')
 }

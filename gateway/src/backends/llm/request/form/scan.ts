@@ -18,7 +18,8 @@ const maxHeaderBytes = 4096
 
 /**
  * Splits a form into its parts (RFC 7578), without copies of their content. Everything that parsers read in
- * different ways is invalid: text around the parts, bare line feeds, folded or unknown headers, encoded names.
+ * different ways is invalid: text around the parts, bare line feeds, folded or unknown headers, encoded
+ * names.
  */
 export function scanForm(body: Buffer, boundary: string): ScannedForm {
   const delimiter = Buffer.from(`\r\n--${boundary}`)

@@ -15,8 +15,8 @@ export type CandidateContent = {
 export type CallIds = { readonly responseId: string; readonly candidate: number; readonly firstCall: number }
 
 /**
- * Reads the parts of a candidate. Parts of tools that the upstream runs itself are not forwarded: chat has no fields for
- * them. Throws `upstream_invalid`.
+ * Reads the parts of a candidate. Parts of tools that the upstream runs itself are not forwarded: chat has no
+ * fields for them. Throws `upstream_invalid`.
  */
 export function readCandidate({ content }: JsonObject, ids: CallIds): CandidateContent {
   const read: CandidateContent = { text: '', reasoning: '', calls: [], images: [] }

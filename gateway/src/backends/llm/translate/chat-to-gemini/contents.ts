@@ -21,9 +21,9 @@ export type ConversationOptions = {
 }
 
 /**
- * Translates the `messages` of a chat request. All system and developer messages at any position become the system
- * instruction. Consecutive messages of a role become one content; results of tools are a separate content in the order
- * of their calls, because Gemini finds the call by position and name.
+ * Translates the `messages` of a chat request. All system and developer messages at any position become the
+ * system instruction. Consecutive messages of a role become one content; results of tools are a separate
+ * content in the order of their calls, because Gemini finds the call by position and name.
  */
 export function toContents(value: JsonValue | undefined, options: ConversationOptions): Conversation {
   const { refusals } = options

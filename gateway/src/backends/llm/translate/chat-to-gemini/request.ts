@@ -5,7 +5,10 @@ import { toContents } from './contents.ts'
 import { googleExtension, isGemini3, toGenerationConfig } from './generation-config.ts'
 import { toToolConfig, toTools } from './tools.ts'
 
-/** Translates a chat completions request to a `generateContent` request. Path and query have model and streaming. */
+/**
+ * Translates a chat completions request to a `generateContent` request. Path and query have model and
+ * streaming.
+ */
 export function chatToGeminiRequest(body: JsonObject): TranslatedRequest {
   const refusals = createRefusals('Gemini')
   refusals.addUnknown(body, translatedFields, '')

@@ -23,8 +23,8 @@ type Choice = { calls: number; finish: JsonObject | undefined }
 type Head = { readonly fields: JsonObject; readonly seed: string }
 
 /**
- * Translates the events of `streamGenerateContent` to chunks of a chat completion. The stream has no end marker: counts and
- * further content may follow the finish reason, so the closing chunks are those of `end`.
+ * Translates the events of `streamGenerateContent` to chunks of a chat completion. The stream has no end
+ * marker: counts and further content may follow the finish reason, so the closing chunks are those of `end`.
  */
 export function contentStreamToChunks(context: TranslationContext): StreamTranslator {
   let state: StreamTranslator['state'] = 'open'

@@ -1,10 +1,14 @@
 /**
- * Ids of tool calls with thought signatures. Gemini requires the signature of a call in the next request; clients of all APIs
- * return ids, but not fields that their API lacks. The signature is base64url in the id, whose characters every API accepts.
+ * Ids of tool calls with thought signatures. Gemini requires the signature of a call in the next request;
+ * clients of all APIs return ids, but not fields that their API lacks. The signature is base64url in the id,
+ * whose characters every API accepts.
  */
 const separator = '__thought__'
 
-/** Signature for calls of other models, documented for histories without one. https://ai.google.dev/gemini-api/docs/thought-signatures */
+/**
+ * Signature for calls of other models, documented for histories without one.
+ * https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
 export const skippedSignature = 'skip_thought_signature_validator'
 
 /** Id of a call, with its signature in base64 if it has one. */

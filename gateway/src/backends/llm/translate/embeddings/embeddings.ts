@@ -29,7 +29,10 @@ function translate(
   return result.kind === 'body' ? { ...result, settings } : result
 }
 
-/** From OpenAI's embeddings to Amazon Titan: https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html */
+/**
+ * From OpenAI's embeddings to Amazon Titan:
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html
+ */
 export const embeddingsToTitan: Translation = {
   ...shared,
   upstream: 'titan_embeddings',
@@ -47,7 +50,10 @@ export const embeddingsToTitan: Translation = {
     embeddingsReply([embedding ?? null], inputTextTokenCount, context),
 }
 
-/** From OpenAI's embeddings to Cohere: https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-embed.html */
+/**
+ * From OpenAI's embeddings to Cohere:
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-embed.html
+ */
 export const embeddingsToCohere: Translation = {
   ...shared,
   upstream: 'cohere_embeddings',
@@ -64,7 +70,10 @@ export const embeddingsToCohere: Translation = {
   },
 }
 
-/** From OpenAI's embeddings to Amazon Nova: https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html */
+/**
+ * From OpenAI's embeddings to Amazon Nova:
+ * https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html
+ */
 export const embeddingsToNova: Translation = {
   ...shared,
   upstream: 'nova_embeddings',

@@ -4,8 +4,8 @@ import { isAbsent, type Refusals } from '../refusals.ts'
 const knownFields = ['model', 'input', 'dimensions', 'encoding_format', 'user']
 
 /**
- * The texts of a request for embeddings; `own` are further fields of the service. Token ids have no meaning for models
- * of other vendors.
+ * The texts of a request for embeddings; `own` are further fields of the service. Token ids have no meaning
+ * for models of other vendors.
  */
 export function textsOf(body: JsonObject, own: readonly string[], refusals: Refusals): string[] {
   refusals.addUnknown(body, new Set([...knownFields, ...own]), '')

@@ -13,8 +13,8 @@ type BlockKind = 'text' | 'thinking' | 'tool_use'
 type OpenBlock = { readonly source: JsonValue; readonly kind: BlockKind }
 
 /**
- * Translates the events of `ConverseStream` to those of a message. Blocks of text start with their first delta
- * upstream. `metadata` with the usage ends the stream.
+ * Translates the events of `ConverseStream` to those of a message. Blocks of text start with their first
+ * delta upstream. `metadata` with the usage ends the stream.
  */
 export function converseStreamToMessages(context: TranslationContext): StreamTranslator {
   let state: StreamTranslator['state'] = 'open'

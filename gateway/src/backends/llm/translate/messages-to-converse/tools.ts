@@ -3,8 +3,8 @@ import { isAbsent, type Refusals } from '../refusals.ts'
 import { cachePointOf } from './content.ts'
 
 /**
- * `toolConfig` of the Converse API; undefined without tools. The service requires the definitions of all tools
- * in the conversation; those without one have an open schema.
+ * `toolConfig` of the Converse API; undefined without tools. The service requires the definitions of all
+ * tools in the conversation; those without one have an open schema.
  */
 export function toToolConfig(
   { tools, tool_choice: choice }: JsonObject,

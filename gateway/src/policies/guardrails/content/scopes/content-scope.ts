@@ -25,8 +25,8 @@ export function scopeOfRole(role: string): ContentScope {
 }
 
 /**
- * Whether only guards that name the scope receive its texts. Reasoning in a request is text of the client like
- * all other.
+ * Whether only guards that name the scope receive its texts. Reasoning in a request is text of the client
+ * like all other.
  */
 export function isOptional(scope: ContentScope, phase: 'request' | 'response'): boolean {
   return (

@@ -38,7 +38,9 @@ export function compileAzureContentSafety(
   })
 }
 
-/** Keys of Azure have a header of their own; without a credential, the identity of the environment applies. */
+/**
+ * Keys of Azure have a header of their own; without a credential, the identity of the environment applies.
+ */
 function credentialOf(configured: BackendAuthConfig | undefined): BackendAuthConfig {
   if (configured === undefined) return ambientAuth.azureContentSafety
   if (configured.key === undefined || placesOf(configured).length > 0) return configured

@@ -18,7 +18,10 @@ import { findFirst, slicesOf } from '../service/pieces.ts'
 import { compileVendor } from '../service/service.ts'
 import type { WebhookLimits } from '../webhook/limits.ts'
 
-/** `bedrockGuardrails`: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ApplyGuardrail.html. */
+/**
+ * `bedrockGuardrails`:
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ApplyGuardrail.html.
+ */
 export const bedrockGuardrailsSchema = object(
   {
     guardrailIdentifier: name({ doc: 'Id or ARN of the guardrail.', example: 'gr1abc2def3g' }),

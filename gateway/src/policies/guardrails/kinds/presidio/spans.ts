@@ -35,7 +35,10 @@ export function readEntities(response: JsonValue, text: string): Entity[] {
 
 type Offset = { readonly point: number; readonly unit: number }
 
-/** Creates a reader of offsets in code points, which finds those in UTF-16 units; undefined outside of the text. */
+/**
+ * Creates a reader of offsets in code points, which finds those in UTF-16 units; undefined outside of the
+ * text.
+ */
 function codePointOffsets(text: string): (offset: JsonValue | undefined) => Offset | undefined {
   const starts = codePointStarts(text)
   const count = starts === undefined ? text.length : starts.length - 1
