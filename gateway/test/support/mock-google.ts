@@ -16,7 +16,10 @@ export type MockGoogle = MockServer & {
 const models = ['gemini-2.5-flash', 'gemini-3-pro']
 const callSignature = Buffer.from('the thoughts of this call: >>??').toString('base64')
 
-/** Answers like the Gemini API, Vertex AI and the token endpoint, from their published schemas. Requests are checked as strictly. */
+/**
+ * Answers like the Gemini API, Vertex AI and the token endpoint, from their published schemas. Requests are
+ * checked as strictly.
+ */
 export async function mockGoogle(lifetime: Lifetime = 'file'): Promise<MockGoogle> {
   const billed = { input: 0, output: 0 }
   const server = await startMockServer((request, response) => {
