@@ -1,16 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
-import { parseExactObject } from '../exact-json.ts'
+import { choiceOf, chunkError, readChatChunk } from '../chat-chunk.ts'
 import { createStreamBudget, fragmentsOf, indexOf, toolName } from '../limits.ts'
 import { countsFromChat, noTokens, toMessagesUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
-import {
-  invalidResponse,
-  readStreamError,
-  toErrorBody,
-  truncatedStream,
-  type UpstreamError,
-} from '../upstream-error.ts'
+import { invalidResponse, toErrorBody, truncatedStream, type UpstreamError } from '../upstream-error.ts'
 import { type Block, createBlockSequence, toEvent } from './block-sequence.ts'
 import {
   contentText,
@@ -44,25 +38,23 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
     get state() {
       return state
     },
-    event({ event, data }) {
+    event(event) {
       if (state !== 'open') return []
-      if (data === '[DONE]') {
-        if (finishReason === undefined) throw invalidResponse('the stream ended before the answer did')
+      const chunk = readChatChunk(event, finishReason !== undefined)
+      if (chunk === undefined) {
         state = 'ended'
         return []
       }
-      const chunk = parseExactObject(data)
-      if (chunk === undefined) throw invalidResponse('an event of the stream is not a JSON object')
-      if (event === 'error' || (chunk.error !== undefined && chunk.error !== null)) {
+      const error = chunkError(event, chunk)
+      if (error !== undefined) {
         state = 'failed'
-        return [failure(readStreamError(chunk))]
+        return [failure(error)]
       }
       const events: SseEvent[] = []
       if (messageId === '') events.push(start(chunk))
       if (isJsonObject(chunk.usage)) counts = countsFromChat(chunk.usage)
-      const choice = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
+      const choice = choiceOf(chunk)
       if (choice === undefined) return events
-      if (!isJsonObject(choice)) throw invalidResponse('a choice is not an object')
       if (isJsonObject(choice.delta)) readDelta(choice.delta, events)
       if (typeof choice.finish_reason === 'string') finishReason = choice.finish_reason
       return events

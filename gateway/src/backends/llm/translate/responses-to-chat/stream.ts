@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
-import { parseExactObject } from '../exact-json.ts'
+import { choiceOf, chunkError, readChatChunk } from '../chat-chunk.ts'
 import { fragmentsOf, indexOf, toolName } from '../limits.ts'
 import { contentText, reasoningOf, stringOf } from '../messages-to-chat/reply.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
-import { invalidResponse, readStreamError, truncatedStream, type UpstreamError } from '../upstream-error.ts'
+import { invalidResponse, truncatedStream, type UpstreamError } from '../upstream-error.ts'
 import { createOutput, type Output } from './output.ts'
 import { idSuffix, responseEnd, responseHead, toResponsesUsage } from './reply.ts'
 
@@ -21,20 +21,19 @@ export function chunkStreamToResponse(context: TranslationContext): StreamTransl
     get state() {
       return state
     },
-    event({ event, data }) {
+    event(event) {
       if (state !== 'open') return []
-      if (data === '[DONE]') {
-        if (finishReason === undefined) throw invalidResponse('the stream ended before the answer did')
+      const chunk = readChatChunk(event, finishReason !== undefined)
+      if (chunk === undefined) {
         state = 'ended'
         return []
       }
-      const chunk = parseExactObject(data)
-      if (chunk === undefined) throw invalidResponse('an event of the stream is not a JSON object')
-      if (event === 'error' || (chunk.error !== undefined && chunk.error !== null)) {
+      const error = chunkError(event, chunk)
+      if (error !== undefined) {
         state = 'failed'
-        return [events.failure(readStreamError(chunk))]
+        return [events.failure(error)]
       }
-      readChunk(chunk, data.length)
+      readChunk(chunk, event.data.length)
       return events.take()
     },
     end() {
@@ -52,10 +51,8 @@ export function chunkStreamToResponse(context: TranslationContext): StreamTransl
   /** `length` are the characters of the chunk. */
   function readChunk(chunk: JsonObject, length: number): void {
     if (isJsonObject(chunk.usage)) usage = chunk.usage
-    const choice = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
-    // Azure begins with results of filters, in a chunk without id and choices.
+    const choice = choiceOf(chunk)
     if (choice === undefined) return
-    if (!isJsonObject(choice)) throw invalidResponse('a choice is not an object')
     const { output } = start(chunk)
     if (isJsonObject(choice.delta)) readDelta(choice.delta, { logprobs: choice.logprobs, length }, output)
     if (typeof choice.finish_reason === 'string') finishReason = choice.finish_reason

@@ -1,0 +1,34 @@
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import type { SseEvent } from '../../../net/http/sse.ts'
+import { parseExactObject } from './exact-json.ts'
+import { invalidResponse, readStreamError, type UpstreamError } from './upstream-error.ts'
+
+/**
+ * Reads an event of a streamed chat completion: a chunk, or undefined for the end marker. Throws
+ * `GatewayError('upstream_invalid')` for other data, and for an end marker before the end of the answer.
+ */
+export function readChatChunk({ data }: SseEvent, isComplete: boolean): JsonObject | undefined {
+  if (data === '[DONE]') {
+    if (!isComplete) throw invalidResponse('the stream ended before the answer did')
+    return undefined
+  }
+  const chunk = parseExactObject(data)
+  if (chunk === undefined) throw invalidResponse('an event of the stream is not a JSON object')
+  return chunk
+}
+
+/** The error that ends the stream, if the event is one. */
+export function chunkError({ event }: SseEvent, chunk: JsonObject): UpstreamError | undefined {
+  const isError = event === 'error' || (chunk.error !== undefined && chunk.error !== null)
+  return isError ? readStreamError(chunk) : undefined
+}
+
+/**
+ * The first choice of a chunk. Undefined for chunks without choices: those with the usage, and the results of
+ * filters with which Azure begins. Throws `GatewayError('upstream_invalid')` if it is not an object.
+ */
+export function choiceOf({ choices }: JsonObject): JsonObject | undefined {
+  const choice = Array.isArray(choices) ? choices[0] : undefined
+  if (choice !== undefined && !isJsonObject(choice)) throw invalidResponse('a choice is not an object')
+  return choice
+}
