@@ -2,13 +2,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openApiParts } from '../gateway/src/admin/openapi-parts.ts'
-import { renderProviderMatrix } from '../gateway/src/backends/llm/providers/matrix.ts'
 import { renderConfigReference } from '../gateway/src/config/config-reference.ts'
 import { configJsonSchema, configSchema } from '../gateway/src/config/schema.ts'
 import { renderKubernetesReference } from '../gateway/src/kubernetes/crd/own-crds.ts'
 import { deployFiles } from '../gateway/src/kubernetes/install/deploy-files.ts'
 import { openApiDocument } from '../gateway/src/resources/api/openapi.ts'
 import { renderKindsReference } from '../gateway/src/resources/kinds-reference.ts'
+import { renderLlmCalls } from './llm-calls.ts'
 
 // Generates the reference documentation of the schemas, and the files for Kubernetes. With --check it writes
 // no file, and exits with 1 if a file differs from its schema.
@@ -23,7 +23,7 @@ const generated: Record<string, () => string> = {
   'docs/reference/resources.md': () => renderKindsReference(renderConfigReference(configSchema)),
   'docs/reference/openapi.json': () =>
     `${JSON.stringify(openApiDocument(configJsonSchema(), version, openApiParts), null, 1)}\n`,
-  'docs/reference/llm-calls.md': renderProviderMatrix,
+  'docs/reference/llm-calls.md': renderLlmCalls,
   'docs/reference/kubernetes.md': renderKubernetesReference,
   ...deployFiles(version),
 }

@@ -1,0 +1,89 @@
+import { type Answer, type ApiClient, type Ask, type Json, joined, system } from './client.ts'
+
+type Block = Json & { type: string }
+
+/** Clients with Anthropic's messages. */
+export const messagesClient: ApiClient = {
+  api: 'messages',
+  path: () => '/v1/messages',
+  body: (model, ask) => ({
+    model,
+    max_tokens: 4000,
+    system,
+    messages: messagesOf(ask),
+    ...(ask.streaming && { stream: true }),
+    ...(ask.tool && { tools: [{ name: ask.tool, input_schema: ask.schema }] }),
+    ...(ask.schema &&
+      !ask.tool && { output_config: { format: { type: 'json_schema', schema: ask.schema } } }),
+    ...(ask.stop && { stop_sequences: [ask.stop] }),
+    ...(ask.reasons && { thinking: { type: 'enabled', budget_tokens: 2000 } }),
+  }),
+  read: (body) => answerOf(body['content'] as Block[], body['stop_reason'], [body['usage'] as Json]),
+  readStream(events) {
+    const blocks: Block[] = []
+    const texts: string[] = []
+    for (const { type, index = 0, content_block: block, delta } of events as Json[]) {
+      const at = index as number
+      if (type === 'content_block_start') blocks[at] = { ...(block as Block) }
+      if (type !== 'content_block_delta') continue
+      const { text, thinking, partial_json: part, signature } = delta as Json
+      const current = blocks[at] as Block
+      if (text !== undefined) current['text'] = `${current['text']}${text}`
+      if (thinking !== undefined) current['thinking'] = `${current['thinking']}${thinking}`
+      if (signature !== undefined) current['signature'] = signature
+      if (part !== undefined) texts[at] = (texts[at] ?? '') + part
+    }
+    for (const [at, text] of texts.entries())
+      if (text !== undefined) (blocks[at] as Block)['input'] = JSON.parse(text)
+    const start = events.find(({ type }) => type === 'message_start')?.['message'] as Json
+    const end = events.find(({ type }) => type === 'message_delta')
+    const { stop_reason: reason } = (end?.['delta'] ?? {}) as Json
+    return answerOf(blocks, reason, [start?.['usage'] as Json, end?.['usage'] as Json])
+  },
+  error({ type, error }) {
+    if (type !== 'error') return undefined
+    const { type: kind, message } = error as Json
+    return { type: kind, code: undefined, message }
+  },
+}
+
+function messagesOf({ text, image, document, previous, results = [] }: Ask): Json[] {
+  const source = (type: string, data: string) => ({ type: 'base64', media_type: type, data })
+  const parts = [
+    ...(image ? [{ type: 'image', source: source('image/png', image) }] : []),
+    ...(document ? [{ type: 'document', source: source('application/pdf', document) }] : []),
+    { type: 'text', text },
+  ]
+  const content = results.map((result, index) => ({
+    type: 'tool_result',
+    tool_use_id: previous?.calls[index]?.id,
+    content: result,
+  }))
+  return [
+    { role: 'user', content: parts.length > 1 ? parts : text },
+    ...(previous
+      ? [
+          { role: 'assistant', content: previous.turn },
+          { role: 'user', content },
+        ]
+      : []),
+  ]
+}
+
+/** Clients count input as the sum of its parts. */
+function answerOf(blocks: readonly Block[], finish: unknown, usages: readonly Json[]): Answer {
+  const usage: Json = Object.assign({}, ...usages)
+  const input = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
+    .map((name) => Number(usage[name] ?? 0))
+    .reduce((sum, count) => sum + count, 0)
+  return {
+    text: joined(blocks.map(({ text }) => text)),
+    reasoning: joined(blocks.map(({ thinking }) => thinking)),
+    calls: blocks
+      .filter(({ type }) => type === 'tool_use')
+      .map(({ id, name, input }) => ({ id: String(id), name: String(name), input })),
+    finish,
+    tokens: { input, output: usage['output_tokens'] },
+    turn: blocks,
+  }
+}

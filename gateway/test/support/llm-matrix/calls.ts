@@ -1,0 +1,54 @@
+/** A call of clients, in the smallest form. */
+export type ClientCall = {
+  /** Value of `llm.api`. */
+  readonly api: string
+  path(model: string): string
+  /** A form if it contains a file. */
+  body(model: string): object | FormData
+}
+
+const messages = [{ role: 'user', content: 'Hi' }]
+const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }]
+
+const plain = (api: string, path: string, fields: object): ClientCall => ({
+  api,
+  path: () => path,
+  body: (model) => ({ model, ...fields }),
+})
+
+const form = (api: string, path: string, file: string, fields: object): ClientCall => ({
+  api,
+  path: () => path,
+  body(model) {
+    const parts = new FormData()
+    for (const [name, value] of Object.entries({ model, ...fields })) parts.set(name, value)
+    parts.set(file, new Blob(['content']), file === 'file' ? 'a.mp3' : 'a.png')
+    return parts
+  },
+})
+
+const gemini = (api: string, method: string): ClientCall => ({
+  api,
+  path: (model) => `/v1beta/models/${model}:${method}`,
+  body: () => ({ contents }),
+})
+
+/** Every call that the gateway reads from clients. */
+export const clientCalls: readonly ClientCall[] = [
+  plain('chat_completions', '/v1/chat/completions', { messages }),
+  plain('completions', '/v1/completions', { prompt: 'Hi' }),
+  plain('embeddings', '/v1/embeddings', { input: 'Hi' }),
+  plain('responses', '/v1/responses', { input: 'Hi' }),
+  plain('messages', '/v1/messages', { messages, max_tokens: 100 }),
+  plain('count_tokens', '/v1/messages/count_tokens', { messages }),
+  plain('moderations', '/v1/moderations', { input: 'Hi' }),
+  plain('rerank', '/v1/rerank', { query: 'Hi', documents: ['a', 'b'] }),
+  plain('images_generations', '/v1/images/generations', { prompt: 'a lake' }),
+  form('images_edits', '/v1/images/edits', 'image', { prompt: 'a lake' }),
+  form('images_variations', '/v1/images/variations', 'image', {}),
+  plain('audio_speech', '/v1/audio/speech', { input: 'Hi', voice: 'alloy' }),
+  form('audio_transcriptions', '/v1/audio/transcriptions', 'file', {}),
+  form('audio_translations', '/v1/audio/translations', 'file', {}),
+  gemini('generate_content', 'generateContent'),
+  gemini('gemini_count_tokens', 'countTokens'),
+]

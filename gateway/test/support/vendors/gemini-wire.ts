@@ -1,0 +1,77 @@
+import { type Generated, pieces, textsOf, valuesOf } from './scripted-model.ts'
+import { dataEvent, type Json, sse, type Wire } from './wire.ts'
+
+/** https://ai.google.dev/api/generate-content */
+export const geminiWire: Wire = {
+  name: 'generate_content',
+  streamType: sse,
+  read({ contents, systemInstruction, tools, generationConfig = {} }) {
+    const media = valuesOf(contents, 'inlineData') as { mimeType: string; data: string }[]
+    const ofType = (type: string) =>
+      media.filter(({ mimeType }) => mimeType.startsWith(type)).map(({ data }) => data)
+    const config = generationConfig as Json
+    return {
+      text: [...textsOf(systemInstruction, 'text'), ...textsOf(contents, 'text')].join('\n'),
+      images: ofType('image/'),
+      documents: ofType('application/pdf'),
+      tools: textsOf(valuesOf(tools ?? [], 'functionDeclarations'), 'name'),
+      results: valuesOf(contents, 'functionResponse')
+        .flatMap((response) => valuesOf(response, 'response'))
+        .map((response) => textsOf(response, 'output')[0] ?? JSON.stringify(response)),
+      stops: (config['stopSequences'] ?? []) as string[],
+      hasSchema: config['responseJsonSchema'] !== undefined || config['responseSchema'] !== undefined,
+      reasons: valuesOf(config, 'includeThoughts').includes(true),
+    }
+  },
+  whole(generated, body) {
+    const candidate = {
+      content: { role: 'model', parts: partsOf(generated) },
+      finishReason: 'STOP',
+      index: 0,
+    }
+    return { candidates: [candidate], usageMetadata: usageOf(generated), ...head(body) }
+  },
+  events(generated, body) {
+    const parts = partsOf(generated).flatMap((part) =>
+      typeof part['text'] === 'string' ? pieces(part['text']).map((text) => ({ ...part, text })) : [part],
+    )
+    return parts.map((part, index) => {
+      const isLast = index === parts.length - 1
+      const candidate = {
+        content: { role: 'model', parts: [part] },
+        index: 0,
+        ...(isLast && { finishReason: 'STOP' }),
+      }
+      const { promptTokenCount, cachedContentTokenCount, ...output } = usageOf(generated)
+      const begun = { promptTokenCount, cachedContentTokenCount, totalTokenCount: promptTokenCount }
+      const usageMetadata = isLast ? { ...begun, ...output } : begun
+      return dataEvent({ candidates: [candidate], usageMetadata, ...head(body) })
+    })
+  },
+}
+
+function head(_: Json): Json {
+  return { modelVersion: 'gemini-3-pro', responseId: 'resp-1' }
+}
+
+function partsOf({ reasoning, text, calls }: Generated): Json[] {
+  return [
+    ...(reasoning === '' ? [] : [{ text: reasoning, thought: true }]),
+    ...(text === '' ? [] : [{ text }]),
+    ...calls.map(({ name, input }, index) => ({
+      functionCall: { name, args: input },
+      ...(index === 0 && { thoughtSignature: 'c2lnbmVk' }),
+    })),
+  ]
+}
+
+/** Thoughts are counted beside the candidates; the prompt includes its cached part. */
+function usageOf({ tokens: { input, cached, output, reasoning } }: Generated): Json {
+  return {
+    promptTokenCount: input,
+    cachedContentTokenCount: cached,
+    candidatesTokenCount: output - reasoning,
+    ...(reasoning > 0 && { thoughtsTokenCount: reasoning }),
+    totalTokenCount: input + output,
+  }
+}

@@ -1,0 +1,88 @@
+import type { ServerResponse } from 'node:http'
+import { type SeenRequest, sendJson } from '../mock-server.ts'
+import type { Json } from './wire.ts'
+
+type Call = { name: string; path: RegExp; answer(request: SeenRequest): Json | Buffer }
+
+const usage = { prompt_tokens: 7, total_tokens: 7 }
+const vector = [0.25, -0.5, 0.125]
+const picture = { created: 1_760_000_000, data: [{ b64_json: 'aGk=' }] }
+
+function inputsOf(json: unknown, name: string): unknown[] {
+  return [(json as Json)[name]].flat()
+}
+
+/** Calls beside the conversations, by the path of the vendor. */
+const calls: readonly Call[] = [
+  {
+    name: 'completions',
+    path: /\/completions$/,
+    answer: () => ({
+      ...{ id: 'cmpl-1', object: 'text_completion', created: 1_760_000_000, model: 'm' },
+      choices: [{ text: 'Hello', index: 0, logprobs: null, finish_reason: 'stop' }],
+      usage: { ...usage, completion_tokens: 2, total_tokens: 9 },
+    }),
+  },
+  {
+    name: 'embeddings',
+    path: /\/embeddings$/,
+    answer: ({ json }) => ({
+      object: 'list',
+      model: (json as Json)['model'],
+      data: inputsOf(json, 'input').map((_, index) => {
+        const isBase64 = (json as Json)['encoding_format'] === 'base64'
+        const embedding = isBase64 ? Buffer.from(Float32Array.from(vector).buffer).toString('base64') : vector
+        return { object: 'embedding', index, embedding }
+      }),
+      usage,
+    }),
+  },
+  {
+    name: 'predict',
+    path: /:predict$/,
+    answer: ({ json }) => ({
+      predictions: inputsOf(json, 'instances').map(() => ({
+        embeddings: { values: vector, statistics: { token_count: 7, truncated: false } },
+      })),
+    }),
+  },
+  {
+    name: 'titan_embeddings',
+    path: /\/amazon\.titan-embed[^/]*\/invoke$/,
+    answer: () => ({ embedding: vector, inputTextTokenCount: 7 }),
+  },
+  {
+    name: 'moderations',
+    path: /\/moderations$/,
+    answer: () => ({ id: 'modr-1', model: 'm', results: [{ flagged: false, categories: {} }] }),
+  },
+  {
+    name: 'rerank',
+    path: /\/rerank$/,
+    answer: () => ({ id: 'r-1', results: [{ index: 0, relevance_score: 0.5 }], meta: {} }),
+  },
+  { name: 'images', path: /\/images\/generations$/, answer: () => picture },
+  { name: 'image_edits', path: /\/images\/edits$/, answer: () => picture },
+  { name: 'image_variations', path: /\/images\/variations$/, answer: () => picture },
+  { name: 'speech', path: /\/audio\/speech$/, answer: () => Buffer.from('ID3') },
+  { name: 'transcriptions', path: /\/audio\/transcriptions$/, answer: () => ({ text: 'Hello' }) },
+  { name: 'translations', path: /\/audio\/translations$/, answer: () => ({ text: 'Hello' }) },
+  {
+    name: 'count_tokens',
+    path: /(?:\/count_tokens|\/count-tokens:rawPredict)$/,
+    answer: () => ({ input_tokens: 17 }),
+  },
+  { name: 'converse_count', path: /\/count-tokens$/, answer: () => ({ inputTokens: 17 }) },
+  { name: 'gemini_count_tokens', path: /:countTokens$/, answer: () => ({ totalTokens: 17 }) },
+]
+
+/** Answers a call; its name, or undefined if the path is none of them. */
+export function answerOther(request: SeenRequest, response: ServerResponse): string | undefined {
+  const path = decodeURIComponent(request.path.split('?')[0] ?? '')
+  const call = calls.find((other) => other.path.test(path))
+  if (call === undefined) return undefined
+  const body = call.answer(request)
+  if (Buffer.isBuffer(body)) response.writeHead(200, { 'content-type': 'audio/mpeg' }).end(body)
+  else sendJson(response, { status: 200, body })
+  return call.name
+}

@@ -1,0 +1,107 @@
+import { dataUrls, type Generated, pieces, textsOf, valuesOf } from './scripted-model.ts'
+import { type Json, namedEvent, sse, type Wire } from './wire.ts'
+
+/** https://platform.openai.com/docs/api-reference/responses */
+export const responsesWire: Wire = {
+  name: 'responses',
+  streamType: sse,
+  read({ input, instructions, tools, text, reasoning }) {
+    const items = Array.isArray(input) ? (input as Json[]) : []
+    const prompts = items.filter(({ type }) => type !== 'function_call_output')
+    return {
+      text: [String(instructions ?? ''), typeof input === 'string' ? input : '']
+        .concat(textsOf(prompts, 'text'), textsOf(prompts, 'content'))
+        .join('\n'),
+      images: dataUrls(prompts, 'image/'),
+      documents: dataUrls(prompts, 'application/pdf'),
+      tools: textsOf(tools ?? [], 'name'),
+      results: textsOf(items, 'output'),
+      stops: [],
+      hasSchema: valuesOf(text, 'schema').length > 0,
+      reasons: valuesOf(reasoning, 'effort').some((effort) => effort !== 'none'),
+    }
+  },
+  whole(generated, body) {
+    const output = outputOf(generated)
+    return { ...head(body), status: 'completed', output, usage: usageOf(generated) }
+  },
+  events(generated, body) {
+    const begun = { ...head(body), status: 'in_progress', output: [], usage: null }
+    const events: Json[] = [
+      { type: 'response.created', response: begun },
+      { type: 'response.in_progress', response: begun },
+      ...outputOf(generated).flatMap((item, index) => itemEvents(item, index)),
+      { type: 'response.completed', response: responsesWire.whole(generated, body) },
+    ]
+    return events.map((event, index) => namedEvent({ ...event, sequence_number: index }))
+  },
+}
+
+function head({ model }: Json): Json {
+  return {
+    ...{ id: 'resp_1', object: 'response', created_at: 1_760_000_000, model, error: null },
+    ...{ incomplete_details: null, instructions: null, metadata: {}, parallel_tool_calls: true },
+    ...{ temperature: 1, tool_choice: 'auto', tools: [], top_p: 1 },
+  }
+}
+
+function outputOf({ reasoning, text, calls }: Generated): Json[] {
+  const thought = {
+    type: 'reasoning',
+    id: 'rs_1',
+    status: 'completed',
+    summary: [{ type: 'summary_text', text: reasoning }],
+  }
+  const part = { type: 'output_text', annotations: [], logprobs: [], text }
+  const message = { type: 'message', id: 'msg_1', status: 'completed', role: 'assistant', content: [part] }
+  return [
+    ...(reasoning === '' ? [] : [thought]),
+    ...(text === '' ? [] : [message]),
+    ...calls.map(({ name, input }, index) => ({
+      ...{ type: 'function_call', id: `fc_${index}`, call_id: `call_${index}`, name },
+      ...{ arguments: JSON.stringify(input), status: 'completed' },
+    })),
+  ]
+}
+
+function itemEvents(item: Json, output_index: number): Json[] {
+  const place = { item_id: item['id'], output_index }
+  const added = (fields: Json) => ({ type: 'response.output_item.added', output_index, item: fields })
+  const done = { type: 'response.output_item.done', output_index, item }
+  if (item['type'] === 'function_call') {
+    const text = String(item['arguments'])
+    const type = 'response.function_call_arguments'
+    return [
+      added({ ...item, arguments: '', status: 'in_progress' }),
+      ...pieces(text).map((delta) => ({ type: `${type}.delta`, ...place, delta })),
+      { type: `${type}.done`, ...place, arguments: text, name: item['name'] },
+      done,
+    ]
+  }
+  const isMessage = item['type'] === 'message'
+  const [field, type, kind] = isMessage
+    ? ['content', 'response.content_part', 'response.output_text']
+    : ['summary', 'response.reasoning_summary_part', 'response.reasoning_summary_text']
+  const [part] = item[field] as [Json]
+  const at = { ...place, [isMessage ? 'content_index' : 'summary_index']: 0 }
+  const text = String(part['text'])
+  const logprobs = isMessage ? { logprobs: [] } : {}
+  return [
+    added({ ...item, [field]: [], status: 'in_progress' }),
+    { type: `${type}.added`, ...at, part: { ...part, text: '' } },
+    ...pieces(text).map((delta) => ({ type: `${kind}.delta`, ...at, delta, ...logprobs })),
+    { type: `${kind}.done`, ...at, text, ...logprobs },
+    { type: `${type}.done`, ...at, part },
+    done,
+  ]
+}
+
+function usageOf({ tokens }: Generated): Json {
+  return {
+    input_tokens: tokens.input,
+    input_tokens_details: { cached_tokens: tokens.cached },
+    output_tokens: tokens.output,
+    output_tokens_details: { reasoning_tokens: tokens.reasoning },
+    total_tokens: tokens.input + tokens.output,
+  }
+}

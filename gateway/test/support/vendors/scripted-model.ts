@@ -1,0 +1,72 @@
+/** A request as it arrived at a vendor, independent of the vendor's API. */
+export type Received = {
+  /** All texts of the conversation, joined. */
+  text: string
+  /** Base64 of images and documents. */
+  images: readonly string[]
+  documents: readonly string[]
+  /** Names of the declared tools. */
+  tools: readonly string[]
+  /** Results of tools. */
+  results: readonly string[]
+  stops: readonly string[]
+  hasSchema: boolean
+  reasons: boolean
+}
+
+export type Call = { name: string; input: Record<string, unknown> }
+
+/** `input` includes `cached`, and `output` includes `reasoning`. */
+export type Tokens = { input: number; cached: number; output: number; reasoning: number }
+
+/** The response of the model, independent of the vendor's API. */
+export type Generated = {
+  reasoning: string
+  text: string
+  calls: readonly Call[]
+  finish: 'stop' | 'stop_sequence' | 'tools'
+  tokens: Tokens
+}
+
+/** The same response to the same request for all vendors. */
+export function generate({ text, tools, results, stops, hasSchema, reasons }: Received): Generated {
+  const reasoning = reasons ? 'Let me see.' : ''
+  // Counts differ between requests, so that sums show a request that is missing or counted twice.
+  const output = 9 + (text.length % 5) + (reasons ? 4 : 0)
+  const tokens = { input: 20 + (text.length % 7), cached: 6, output, reasoning: reasons ? 4 : 0 }
+  const answer = { reasoning, text: '', calls: [], tokens }
+  const [name] = tools
+  if (results.length > 0)
+    return { ...answer, text: `The results are ${results.join(' and ')}.`, finish: 'stop' }
+  if (name !== undefined) {
+    const cities = text.includes('both') ? ['Rome', 'Oslo'] : ['Rome']
+    return { ...answer, calls: cities.map((city) => ({ name, input: { city } })), finish: 'tools' }
+  }
+  if (hasSchema) return { ...answer, text: '{"city":"Rome"}', finish: 'stop' }
+  if (stops.length > 0) return { ...answer, text: 'One, two, ', finish: 'stop_sequence' }
+  return { ...answer, text: 'Hello there, how may I help? 🙂', finish: 'stop' }
+}
+
+/** Pieces of a text that do not respect words. */
+export function pieces(text: string): string[] {
+  return text.match(/.{1,7}/gsu) ?? []
+}
+
+/** Values of a name at any depth of JSON. */
+export function valuesOf(json: unknown, name: string): unknown[] {
+  if (typeof json !== 'object' || json === null) return []
+  return Object.entries(json).flatMap(([key, value]) => [
+    ...(key === name && !Array.isArray(json) ? [value] : []),
+    ...valuesOf(value, name),
+  ])
+}
+
+export function textsOf(json: unknown, name: string): string[] {
+  return valuesOf(json, name).filter((value) => typeof value === 'string')
+}
+
+/** Base64 in data URLs of a media type. */
+export function dataUrls(json: unknown, type: string): string[] {
+  const all = JSON.stringify(json).matchAll(/"data:([a-z/]+);base64,([A-Za-z0-9+/=]+)"/g)
+  return [...all].flatMap(([, found = '', data = '']) => (found.startsWith(type) ? [data] : []))
+}
