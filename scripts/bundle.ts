@@ -1,7 +1,12 @@
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { build, type Metafile } from 'esbuild'
+import { configJsonSchema } from '../gateway/src/config/schema.ts'
 
-/** Bundles the gateway with its libraries into a folder, relative to the root: one file per entry point. */
+/**
+ * Bundles the gateway with its libraries into a folder, relative to the root: one file per entry point, and
+ * the JSON Schema of the configuration.
+ */
 export async function bundleGateway(outdir: string): Promise<Metafile> {
   rmSync(outdir, { recursive: true, force: true })
   const { metafile } = await build({
@@ -35,5 +40,6 @@ export async function bundleGateway(outdir: string): Promise<Metafile> {
       js: "import { createRequire as nodeRequire } from 'node:module'\nconst require = nodeRequire(import.meta.url)",
     },
   })
+  writeFileSync(join(outdir, 'config.schema.json'), JSON.stringify(configJsonSchema()))
   return metafile
 }

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { parentPort, Worker } from 'node:worker_threads'
@@ -223,6 +224,7 @@ async function run(start: (options: StartOptions) => Promise<App>): Promise<void
       log,
       runTask,
       threadUrls,
+      readSchema,
       consoleFolder,
       fail(error) {
         log.error({ err: error }, 'the gateway cannot continue, process exits')
@@ -259,6 +261,16 @@ async function runController(argv: string[]): Promise<void> {
     fail([messageOf(error)])
     process.exit(1)
   }
+}
+
+/**
+ * The JSON Schema of the configuration file. A bundle has it in a file (scripts/bundle.ts): the conversion
+ * blocks a thread for 200 ms, and few processes need it.
+ */
+async function readSchema(): Promise<object> {
+  if (import.meta.url.endsWith('.ts')) return configJsonSchema()
+  const schema: object = JSON.parse(await readFile(new URL('./config.schema.json', import.meta.url), 'utf8'))
+  return schema
 }
 
 function programUrl(source: string, bundled: string): URL {

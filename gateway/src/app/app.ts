@@ -35,6 +35,8 @@ export type AppOptions = {
   log: ProcessLog
   runTask: RunConfigTask
   threadUrls: ThreadUrls
+  /** Reads the JSON Schema of the configuration file. */
+  readSchema: () => Promise<object>
   /** Folder of the built console. */
   consoleFolder: URL
   /** Metrics of the process that exist before the app; created if undefined. */

@@ -15,7 +15,7 @@ import type { LiveConfig } from '../config/live/live.ts'
 import { rereadConfigFile } from '../config/load/config-file.ts'
 import type { Environment } from '../config/load/environment.ts'
 import { writeFileAtomically } from '../config/load/write-file.ts'
-import { type Config, configJsonSchema } from '../config/schema.ts'
+import type { Config } from '../config/schema.ts'
 import { trafficSections } from '../config/traffic/sections.ts'
 import type { DataPlane } from '../data-plane/data-plane.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -51,6 +51,8 @@ export type ControlPlaneOptions = {
   dataPlane: DataPlane
   /** Undefined without a database. */
   ledger: Ledger | undefined
+  /** Reads the JSON Schema of the configuration file. */
+  readSchema: () => Promise<object>
   /** Folder of the built console. */
   consoleFolder: URL
 }
@@ -80,7 +82,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     expand,
     status: () => live.status,
     ledger: () => options.ledger?.status(),
-    schema: configJsonSchema(),
+    readSchema: options.readSchema,
     version,
     openApiParts,
     revisionKey,

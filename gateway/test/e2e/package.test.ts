@@ -70,6 +70,7 @@ describe('the package', () => {
       'dist/sqlite-thread.js',
       'dist/ledger-writer.js',
       'dist/config-worker.js',
+      'dist/config.schema.json',
       'dist/data-plane.js',
       'dist/ui/index.html',
     ])

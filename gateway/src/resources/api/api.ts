@@ -72,7 +72,7 @@ async function respond(request: ApiRequest, options: ApiOptions): Promise<Reply>
     case 'document': {
       const query = readQuery(path.query, 'document')
       if (query.kind === 'invalid') return refuse(refusal(400, query.message), request)
-      return refuseWrite(request) ?? (await largeJson(documents[path.name](options), options))
+      return refuseWrite(request) ?? (await largeJson(await documents[path.name](options), options))
     }
     case 'file':
       return await respondToFile(path, request, options)
@@ -102,7 +102,7 @@ async function schemaReply(
   const name = query.filter?.name
   if (name !== undefined && kind.placement.kind !== 'policies')
     return refuse(refusal(400, `name is for kinds of policies, not for ${kind.name}`), request)
-  const schema = kindSchema(kind, options.schema, name)
+  const schema = kindSchema(kind, await options.readSchema(), name)
   if (schema === undefined)
     return refuse(refusal(404, `${kind.name} has no policy ${name?.slice(0, 100)}`), request)
   return refuseWrite(request) ?? (await largeJson(schema, options))
@@ -120,9 +120,10 @@ const documents = {
     storage: resources.status(),
     ledger: ledger(),
   }),
-  schema: ({ schema }: ApiOptions) => schema,
+  schema: ({ readSchema }: ApiOptions) => readSchema(),
   effective: ({ resources }: ApiOptions) => effectiveConfig(resources),
-  openapi: ({ schema, version, openApiParts }: ApiOptions) => openApiDocument(schema, version, openApiParts),
+  openapi: async ({ readSchema, version, openApiParts }: ApiOptions) =>
+    openApiDocument(await readSchema(), version, openApiParts),
 }
 
 /** Lists or imports records of all kinds. */

@@ -52,8 +52,8 @@ export type ApiOptions = {
   readonly status: () => ConfigStatus
   /** State of the ledger; undefined without one. */
   readonly ledger: () => object | undefined
-  /** JSON Schema of the configuration file. */
-  readonly schema: object
+  /** Reads the JSON Schema of the configuration file, which is too large to be retained. */
+  readonly readSchema: () => Promise<object>
   readonly version: string
   /** OpenAPI of the other endpoints of the admin API. */
   readonly openApiParts: readonly OpenApiPart[]
