@@ -1,11 +1,16 @@
+import { hash } from 'node:crypto'
 import { exactText } from '../lib/json/exact.ts'
 import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../lib/json/json.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 
-/** Identity of a request from its token, password and key; empty without any of them. */
-export function ownerOf({ facts: { jwt, basicAuth, apiKey } }: Pick<Exchange, 'facts'>): string {
+/**
+ * Identity of a request from its token, password and key, else from its client certificate; empty without any
+ * of them. A certificate beside another identity may be that of a proxy.
+ */
+export function ownerOf({ facts: { jwt, basicAuth, apiKey, source } }: Pick<Exchange, 'facts'>): string {
   if (basicAuth !== undefined) return `${basicAuth.username}:${ownerText(jwt, apiKey)}`
-  if (jwt === undefined) return apiKey === undefined ? '' : ownerText(undefined, apiKey)
+  if (jwt === undefined && apiKey === undefined) return certificateOwner(source)
+  if (jwt === undefined) return ownerText(undefined, apiKey)
   if (apiKey !== undefined) return ownerText(jwt, apiKey)
   const known = ownersByClaims.get(jwt)
   if (known !== undefined) return known
@@ -16,6 +21,22 @@ export function ownerOf({ facts: { jwt, basicAuth, apiKey } }: Pick<Exchange, 'f
 
 /** Owner by claims: a valid token has the same claims object for each request. */
 const ownersByClaims = new WeakMap<ExactJsonObject, string>()
+
+/** Owner by connection, whose facts are the same object for each request. */
+const ownersBySource = new WeakMap<Source, string>()
+
+function certificateOwner(source: Source): string {
+  if (source.certificate === undefined) return ''
+  const known = ownersBySource.get(source)
+  if (known !== undefined) return known
+  const { certificate, issuer, subject, subjectAltNames = [] } = source
+  const hasName = subject !== undefined && subject + subjectAltNames.join('') !== ''
+  // Names outlive renewals of the certificate.
+  const name = hasName ? [issuer ?? '', subject, ...subjectAltNames] : [hash('sha256', certificate)]
+  const owner = JSON.stringify(['certificate', ...name])
+  ownersBySource.set(source, owner)
+  return owner
+}
 
 /**
  * Unambiguous owner text: each part is JSON with its claim name, so that no `client_id` equals the `sub` of
@@ -31,9 +52,13 @@ function ownerText(jwt: ExactJsonObject | undefined, apiKey: JsonObject | undefi
  */
 const identityClaims = ['sub', 'sid', 'client_id', 'azp'] as const
 
-/** False if the identity is only the client of a token, which is the same for all users of an application. */
+/**
+ * False if the identity is only the client of a token or a certificate, which is the same for all users of an
+ * application, and without an identity.
+ */
 export function identifiesUser({ facts: { jwt, basicAuth, apiKey } }: Pick<Exchange, 'facts'>): boolean {
-  if (jwt === undefined || basicAuth !== undefined || apiKey !== undefined) return true
+  if (basicAuth !== undefined || apiKey !== undefined) return true
+  if (jwt === undefined) return false
   const [, claim] = identityOf(jwt)
   return claim !== 'client_id' && claim !== 'azp'
 }

@@ -35,8 +35,10 @@ export function settleCall(exchange: Exchange, { clock }: CompileContext, prices
   const labels = exchange.metricLabels?.()
   const { firstByteAt } = last
   const firstByteMs = firstByteAt === undefined ? undefined : firstByteAt - exchange.startedAt
-  last.candidate.target.meter.done(clock.monotonic() - exchange.startedAt, firstByteMs, labels, trace)
-  for (const charge of charges) countCharge(charge, labels)
+  const operation = facts.llm?.operation ?? last.call.endpoint
+  const meter = last.candidate.target.meter.operation(operation)
+  meter.done(clock.monotonic() - exchange.startedAt, firstByteMs, labels, trace)
+  for (const charge of charges) countCharge(charge, operation, labels)
 }
 
 /** Usage and cost of an attempt; the cost is undefined without a model catalog. */
@@ -72,10 +74,14 @@ function recordCost({ facts: { llm } }: Exchange, charges: readonly Charge[]): v
   llm.costPicodollars = sum > maxPicodollars ? Number.MAX_SAFE_INTEGER : Number(sum)
 }
 
-function countCharge({ attempt, usage, cost }: Charge, labels: readonly string[] | undefined): void {
+function countCharge(
+  { attempt, usage, cost }: Charge,
+  operation: string,
+  labels: readonly string[] | undefined,
+): void {
   const { meter } = attempt.candidate.target
   const { keyGroup } = attempt.exchange.auth
-  meter.tokens(usage, keyGroup, labels)
+  meter.operation(operation).tokens(usage, keyGroup, labels)
   if (cost === undefined) return
   if (cost.kind === 'cost') meter.cost(cost.amount, keyGroup, labels)
   else meter.unknownCost(cost.kind)

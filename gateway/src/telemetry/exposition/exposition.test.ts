@@ -14,7 +14,7 @@ it('OpenMetrics has exemplars of sampled traces, canonical boundaries, and its e
   metrics.route('a"\\\n').done(200, 700, undefined, undefined, trace)
   metrics.route('b').done(200, 7, undefined, undefined, { ...trace, isSampled: false })
   const tokens = { inputTokens: 2_000_000, outputTokens: 1, cachedInputTokens: 0, estimated: false }
-  metrics.llm('m', 'p').tokens(tokens, '')
+  metrics.llm('m', 'p').operation('chat').tokens(tokens, '')
   const { contentType, body } = await renderMetrics(metrics, openMetrics)
   expect(contentType).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
   const lines = String(body).split('\n')

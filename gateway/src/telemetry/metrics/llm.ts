@@ -17,8 +17,8 @@ export type MeteredTokens = {
   readonly estimated: boolean
 }
 
-/** Meter of one configured model at one provider. */
-export type LlmMeter = {
+/** Meter of one kind of calls, such as `chat`, of one configured model at one provider. */
+export type LlmOperationMeter = {
   /**
    * `labels` are values of the labels of the configuration, here and below; undefined without any. `trace` is
    * that of the request, for exemplars; undefined if tracing is off.
@@ -31,6 +31,12 @@ export type LlmMeter = {
   ): void
   /** Counts tokens by type; `keyGroup` is configuration, never client input. */
   tokens(usage: MeteredTokens, keyGroup: string, labels?: readonly string[]): void
+}
+
+/** Meter of one configured model at one provider. */
+export type LlmMeter = {
+  /** `name` is one of the operations of the gateway, never client input. */
+  operation(name: string): LlmOperationMeter
   upstreamError(code: string): void
   /** Counts a call that waited for a slot of the model, or was refused for lack of one. */
   queued(outcome: 'served' | 'refused'): void
@@ -51,34 +57,14 @@ export function createLlmMeters(
 ): (model: string, provider: string) => LlmMeter {
   const families = createFamilies(registry)
   return (model, provider) => {
-    const plain = {
-      duration: families.operations.slot(model, provider),
-      firstToken: families.firstTokens.slot(model, provider),
-    }
-    const times = (labels: readonly string[] | undefined) =>
-      labels === undefined
-        ? plain
-        : {
-            duration: families.operations.slot(model, provider, ...labels),
-            firstToken: families.firstTokens.slot(model, provider, ...labels),
-          }
-    const estimated = families.estimates.slot(model, provider)
-    const tokensOf = createTokenSlots((type, ...labels) =>
-      families.tokens.slot(type, model, provider, ...labels),
-    )
+    const byOperation = new Map<string, LlmOperationMeter>()
     return {
-      done(durationMs, firstByteMs, labels, trace) {
-        const { duration, firstToken } = times(labels)
-        observe(duration, durationBuckets, durationMs / 1000, trace)
-        if (firstByteMs !== undefined) observe(firstToken, durationBuckets, firstByteMs / 1000, trace)
-      },
-      tokens(usage, keyGroup, labels) {
-        const slots = labels === undefined ? tokensOf(keyGroup) : tokensOf(keyGroup, ...labels)
-        observe(slots.input, tokenBuckets, usage.inputTokens)
-        observe(slots.output, tokenBuckets, usage.outputTokens)
-        if (usage.cachedInputTokens > 0) observe(slots.cached, tokenBuckets, usage.cachedInputTokens)
-        if (usage.estimated) estimated.value += 1
-        live.tokens(usage.inputTokens, usage.outputTokens)
+      operation(name) {
+        const known = byOperation.get(name)
+        if (known) return known
+        const created = createOperationMeter(families, [name, model, provider], live)
+        byOperation.set(name, created)
+        return created
       },
       upstreamError(code) {
         families.upstreamErrors.slot(model, provider, code).value += 1
@@ -99,6 +85,39 @@ export function createLlmMeters(
         families.unknownCosts.slot(model, provider, reason).value += 1
       },
     }
+  }
+}
+
+type Families = ReturnType<typeof createFamilies>
+
+function createOperationMeter(
+  families: Families,
+  [operation, model, provider]: readonly [operation: string, model: string, provider: string],
+  live: LiveMeter,
+): LlmOperationMeter {
+  const timesOf = (labels: readonly string[]) => ({
+    duration: families.operations.slot(operation, model, provider, ...labels),
+    firstToken: families.firstTokens.slot(operation, model, provider, ...labels),
+  })
+  const plain = timesOf([])
+  const estimated = families.estimates.slot(model, provider)
+  const tokensOf = createTokenSlots((type, ...labels) =>
+    families.tokens.slot(type, operation, model, provider, ...labels),
+  )
+  return {
+    done(durationMs, firstByteMs, labels, trace) {
+      const { duration, firstToken } = labels === undefined ? plain : timesOf(labels)
+      observe(duration, durationBuckets, durationMs / 1000, trace)
+      if (firstByteMs !== undefined) observe(firstToken, durationBuckets, firstByteMs / 1000, trace)
+    },
+    tokens(usage, keyGroup, labels) {
+      const slots = labels === undefined ? tokensOf(keyGroup) : tokensOf(keyGroup, ...labels)
+      observe(slots.input, tokenBuckets, usage.inputTokens)
+      observe(slots.output, tokenBuckets, usage.outputTokens)
+      if (usage.cachedInputTokens > 0) observe(slots.cached, tokenBuckets, usage.cachedInputTokens)
+      if (usage.estimated) estimated.value += 1
+      live.tokens(usage.inputTokens, usage.outputTokens)
+    },
   }
 }
 
@@ -129,7 +148,10 @@ function createFamilies(registry: MetricRegistry) {
       {
         name: 'gen_ai_client_token_usage',
         help: 'Tokens per LLM call by type.',
-        labels: ['gen_ai_token_type', 'gen_ai_request_model', 'gen_ai_provider_name', 'key_group'],
+        labels: [
+          ...['gen_ai_token_type', 'gen_ai_operation_name', 'gen_ai_request_model'],
+          ...['gen_ai_provider_name', 'key_group'],
+        ],
         extensible: true,
       },
       tokenBuckets,
@@ -138,7 +160,7 @@ function createFamilies(registry: MetricRegistry) {
       {
         name: 'gen_ai_client_operation_duration_seconds',
         help: 'Duration of LLM calls, including the last byte.',
-        labels: ['gen_ai_request_model', 'gen_ai_provider_name'],
+        labels: ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'],
         extensible: true,
       },
       durationBuckets,
@@ -147,7 +169,7 @@ function createFamilies(registry: MetricRegistry) {
       {
         name: 'gen_ai_server_time_to_first_token_seconds',
         help: 'Time to the first byte of the response of LLM calls.',
-        labels: ['gen_ai_request_model', 'gen_ai_provider_name'],
+        labels: ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'],
         extensible: true,
       },
       durationBuckets,
@@ -192,9 +214,16 @@ function createFamilies(registry: MetricRegistry) {
 /** Meter of the response cache of one configured model. */
 export type CacheMeter = {
   counted(result: 'hit' | 'miss'): void
-  /** Memory and number of stored responses of the data plane. */
+  /** Meter of one store of the data plane, which counts until it is collected together with the store. */
+  store(): StoreMeter
+}
+
+export type StoreMeter = {
+  /** Memory and number of stored responses. */
   stored(bytes: number, entries: number): void
 }
+
+type StoreContent = { readonly model: string; bytes: number; entries: number }
 
 export function createCacheMeters(registry: MetricRegistry): (model: string) => CacheMeter {
   const requests = registry.counter({
@@ -212,13 +241,37 @@ export function createCacheMeters(registry: MetricRegistry): (model: string) => 
     help: 'Stored responses.',
     labels: ['model'],
   })
+  const stores = new Map<string, number>()
+  const add = ({ model, bytes, entries }: StoreContent, sign: 1 | -1) => {
+    size.slot(model).value += sign * bytes
+    count.slot(model).value += sign * entries
+  }
+  const collected = new FinalizationRegistry<StoreContent>((content) => {
+    add(content, -1)
+    const others = (stores.get(content.model) ?? 0) - 1
+    stores.set(content.model, others)
+    if (others > 0) return
+    stores.delete(content.model)
+    size.drop(content.model)
+    count.drop(content.model)
+  })
   return (model) => ({
     counted(result) {
       requests.slot(model, result).value += 1
     },
-    stored(bytes, entries) {
-      size.slot(model).value = bytes
-      count.slot(model).value = entries
+    store() {
+      const content: StoreContent = { model, bytes: 0, entries: 0 }
+      const meter: StoreMeter = {
+        stored(bytes, entries) {
+          add(content, -1)
+          content.bytes = bytes
+          content.entries = entries
+          add(content, 1)
+        },
+      }
+      stores.set(model, (stores.get(model) ?? 0) + 1)
+      collected.register(meter, content)
+      return meter
     },
   })
 }

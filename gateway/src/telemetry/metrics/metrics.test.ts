@@ -42,8 +42,9 @@ describe('createMetrics', () => {
 
   it('counts tokens by type, model, provider and key group', async () => {
     const metrics = createMetrics()
-    metrics.llm('gpt-*', 'openai').tokens(usage, 'team')
-    const labels = 'gen_ai_request_model="gpt-*",gen_ai_provider_name="openai",key_group="team"'
+    metrics.llm('gpt-*', 'openai').operation('chat').tokens(usage, 'team')
+    const labels =
+      'gen_ai_operation_name="chat",gen_ai_request_model="gpt-*",gen_ai_provider_name="openai",key_group="team"'
     expect(await linesOf(metrics, 'gen_ai_client_token_usage_sum')).toEqual([
       `gen_ai_client_token_usage_sum{gen_ai_token_type="input",${labels}} 10`,
       `gen_ai_client_token_usage_sum{gen_ai_token_type="output",${labels}} 5`,
@@ -124,6 +125,27 @@ describe('createMetrics', () => {
     ])
   })
 
+  it('reports memory of stored responses while a store uses it', async () => {
+    const metrics = createMetrics()
+    const kept = metrics.llmCache('m').store()
+    kept.stored(100, 1)
+    metrics.llmCache('m').store().stored(7, 2)
+    metrics.llmCache('gone').store().stored(7, 2)
+    setFlagsFromString('--expose-gc')
+    const collect: unknown = runInNewContext('gc')
+    await vi.waitFor(async () => {
+      if (typeof collect === 'function') collect()
+      expect(await linesOf(metrics, 'tollgate_llm_cache_bytes')).toEqual([
+        'tollgate_llm_cache_bytes{model="m"} 100',
+      ])
+    })
+    kept.stored(50, 1)
+    expect(await linesOf(metrics, 'tollgate_llm_cache_')).toEqual([
+      'tollgate_llm_cache_bytes{model="m"} 50',
+      'tollgate_llm_cache_entries{model="m"} 1',
+    ])
+  })
+
   it('escapes label values', async () => {
     const metrics = createMetrics()
     metrics.limit('a"b\n').refused()
@@ -162,7 +184,9 @@ it('the exposition has further labels and omits removed metrics', async () => {
   metrics.route('a').done(200, 70, 5, ['bob'])
   metrics.route('a').done(200, 70, 5, ['bob'])
   const llm = metrics.llm('m', 'p')
-  llm.tokens({ inputTokens: 3, outputTokens: 4, cachedInputTokens: 0, estimated: false }, 'g', ['bob'])
+  llm
+    .operation('chat')
+    .tokens({ inputTokens: 3, outputTokens: 4, cachedInputTokens: 0, estimated: false }, 'g', ['bob'])
   llm.cost(1_000_000_000_000n, 'g', ['bob'])
   const { text } = await metrics.render()
   expect(text).toContain('tollgate_requests_total{route="a",status="200",user_id="bob"} 2')

@@ -16,7 +16,9 @@ describe('metrics in OTLP', () => {
   it('are cumulative sums, gauges and histograms with the names of the conventions', async () => {
     const metrics = createMetrics()
     const llm = metrics.llm('gpt', 'openai')
-    llm.tokens({ inputTokens: 3, outputTokens: 900, cachedInputTokens: 0, estimated: false }, '')
+    llm
+      .operation('chat')
+      .tokens({ inputTokens: 3, outputTokens: 900, cachedInputTokens: 0, estimated: false }, '')
     llm.cost(1_500_000_000_000n, 'team')
     metrics.route('a').done(200, 70, undefined)
     metrics.admission('connections').changed(2)
@@ -33,7 +35,7 @@ describe('metrics in OTLP', () => {
     expect(tokens?.points[1]).toMatchObject({
       sum: 900,
       count: 1n,
-      attributes: { 'gen_ai.token.type': 'output', 'gen_ai.request.model': 'gpt' },
+      attributes: { 'gen_ai.token.type': 'output', 'gen_ai.operation.name': 'chat' },
     })
     expect(named('tollgate_process_resident_memory_bytes')?.kind).toBe('gauge')
   })

@@ -27,6 +27,7 @@ const conventionalNames: ReadonlyMap<string, readonly [name: string, unit: strin
 
 const conventionalLabels: ReadonlyMap<string, string> = new Map([
   ['gen_ai_token_type', 'gen_ai.token.type'],
+  ['gen_ai_operation_name', 'gen_ai.operation.name'],
   ['gen_ai_request_model', 'gen_ai.request.model'],
   ['gen_ai_provider_name', 'gen_ai.provider.name'],
 ])

@@ -6,10 +6,12 @@ import {
   type FixtureProvider,
   fixtureGateway,
   jsonReply,
+  open,
   streamReply,
 } from '../../../../test/fixtures/llm.ts'
 import { createCancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
+import { isSource } from '../../../net/http/body.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
 import { createRecording, type Recording } from '../../../pipeline/recording/recording.ts'
 import type { LlmConfig } from '../config/config.ts'
@@ -133,6 +135,27 @@ describe('failover', () => {
     await call(gateway, { body })
     expect(gateway.asked()).toBe('a b a')
     expect(gateway.metered.filter((line) => line.startsWith('error a openai'))).toEqual([])
+  })
+
+  it('evicts a target whose streams fail after their first content', async () => {
+    const gateway = gatewayWith({
+      a: () => streamReply([role, ...rest.slice(0, 1)]),
+      b: () => streamReply([role, ...rest]),
+    })
+    const stream = { ...body, stream: true }
+    const { text } = await call(gateway, { body: stream })
+    expect(text).toContain('upstream_reset')
+    await call(gateway, { body: stream })
+    expect(gateway.asked()).toBe('a b')
+  })
+
+  it('does not evict a target for a stream that the client cancels', async () => {
+    const gateway = gatewayWith({ a: () => streamReply([role, ...rest]) })
+    const stream = { ...body, stream: true }
+    const { reply } = await open(gateway, { body: stream })
+    if (isSource(reply.body)) reply.body.cancel()
+    await call(gateway, { body: stream })
+    expect(gateway.asked()).toBe('a a')
   })
 
   it('applies retry-after as the duration of the eviction', async () => {

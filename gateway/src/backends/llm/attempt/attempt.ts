@@ -13,10 +13,10 @@ import { isFailure } from '../models/eviction/eviction.ts'
 import type { Target } from '../models/target.ts'
 import { readError, readFailedAttempt, recordError } from '../reply/error-reply.ts'
 import { awaitContent } from '../reply/held-stream.ts'
-import { endpointOf, recordLatency } from '../reply/record.ts'
+import { endpointOf, recordLatency, recordOutcome } from '../reply/record.ts'
 import { convertReply } from '../reply/reply.ts'
 import type { ReplyOptions } from '../reply/reply-body.ts'
-import { type Attempt, type Call, createAttempt, releaseRequest } from '../request/call.ts'
+import { type Attempt, type Call, createAttempt, makeLatest, releaseRequest } from '../request/call.ts'
 import { recordSkip, startRecord } from './attempt-record.ts'
 import { isTooLong, mayBeTooLong } from './context-error.ts'
 import { prepareRequest, type TimeLimits } from './provider-request.ts'
@@ -29,9 +29,19 @@ export type Outcome =
   | { readonly kind: 'reply'; readonly reply: Reply }
   /** The target does not support the request. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
-  | { readonly kind: 'failed'; readonly failure: GatewayError }
+  | Failed
   /** The prompt is too long for the target, and another candidate may accept it. */
   | { readonly kind: 'tooLong'; readonly failure: GatewayError }
+
+/** `error` is the response of the provider, if any. */
+export type Failed = {
+  readonly kind: 'failed'
+  readonly failure: GatewayError
+  readonly error?: FailedReply | undefined
+}
+
+/** An error of a provider, which is read while other candidates are tried. */
+export type FailedReply = { readonly attempt: Attempt; readonly reply: Promise<Reply> }
 
 /** Position of a candidate. Its slot is acquired, if its target has slots. */
 export type Turn = {
@@ -132,7 +142,9 @@ export async function finishCandidate(
   const isSuccess = reply.status >= 200 && reply.status <= 299
   try {
     const converted = await convertReply(attempt, reply, options)
-    if (isSuccess) countResponse(attempt, reply)
+    // The outcome of a stream is its end.
+    if (isSuccess && isStreamed(attempt, reply)) target.eviction.undecided()
+    else if (isSuccess) recordOutcome(attempt, reply)
     target.editReplyHeaders?.(converted.headers)
     attempt.slots = target.slots
     return { kind: 'reply', reply: converted }
@@ -140,6 +152,19 @@ export async function finishCandidate(
     target.slots?.release()
     return failAttempt(attempt, error, { record, context: options.context, cancellation: undefined })
   }
+}
+
+/** The error of the provider in the shape of the client, in place of the failure of a call. */
+export async function finishFailed({ attempt, reply }: FailedReply, options: AttemptOptions): Promise<Reply> {
+  makeLatest(attempt)
+  describeAttempt(attempt)
+  const converted = await convertReply(attempt, await reply, options)
+  attempt.candidate.target.editReplyHeaders?.(converted.headers)
+  return converted
+}
+
+function isStreamed({ call }: Attempt, reply: Reply): boolean {
+  return call.endpoint !== 'passthrough' && isEventStream(reply.headers)
 }
 
 type FailureOptions = {
@@ -154,7 +179,7 @@ function failAttempt(
   { exchange, candidate }: Attempt,
   error: unknown,
   { record, context, cancellation = exchange.cancellation }: FailureOptions,
-): { kind: 'failed'; failure: GatewayError } {
+): Failed {
   const isLost = cancellation.cancelled && !exchange.cancellation.cancelled
   if (record) recordFailure(record, isLost ? lostRace : codeOf(error), context.clock)
   const failure = countFailure(cancellation, candidate.target, error)
@@ -164,40 +189,37 @@ function failAttempt(
 
 type ReceiveOptions = ReplyOptions & { turn: Turn; record: AttemptRecord | undefined }
 
-type Received = Opened | { kind: 'failed' | 'tooLong'; failure: GatewayError }
+type Received = Opened | Failed | { kind: 'tooLong'; failure: GatewayError }
 
 async function receive(attempt: Attempt, reply: Reply, options: ReceiveOptions): Promise<Received> {
   const { turn, record, context } = options
   const isSuccess = reply.status >= 200 && reply.status <= 299
   // A success is counted after its conversion, which may fail.
-  const hasFailed = !isSuccess && countResponse(attempt, reply)
+  const hasFailed = !isSuccess && recordOutcome(attempt, reply)
   if (!turn.isLast && (hasFailed || isFailure(reply.status))) {
-    readFailedAttempt(attempt, reply)
-    return fail(`status_${reply.status}`, 'failed', `upstream answered with status ${reply.status}`)
+    const error = { attempt, reply: readFailedAttempt(attempt, reply) }
+    const failure = fail(`status_${reply.status}`, `upstream answered with status ${reply.status}`)
+    return { kind: 'failed', failure, error }
   }
   let final = turn.isLast ? reply : await awaitContent(attempt, reply)
   if (attempt.call.failover?.contextFallback === true && mayBeTooLong(reply.status) && turn.hasLarger()) {
     const error = await readError(reply, options.maxReplyBytes)
     if (isTooLong(error.body)) {
       recordError(attempt, error.body)
-      return fail('context_length', 'tooLong', 'the prompt is too long for the model')
+      return {
+        kind: 'tooLong',
+        failure: fail('context_length', 'the prompt is too long for the model'),
+      }
     }
     final = error
   }
   if (isSuccess && !isEventStream(reply.headers)) recordLatency(attempt, 'whole', context.clock.monotonic())
   return { kind: 'opened', attempt, reply: final, record }
 
-  function fail(code: string, kind: 'failed' | 'tooLong', message: string): Received {
+  function fail(code: string, message: string): GatewayError {
     if (record) recordFailure(record, code, context.clock)
-    return { kind, failure: new GatewayError('upstream_invalid', message) }
+    return new GatewayError('upstream_invalid', message)
   }
-}
-
-/** Counts a response for the eviction of its target. Returns whether it is a failure. */
-function countResponse({ exchange, candidate: { target } }: Attempt, reply: Reply): boolean {
-  const hasFailed = target.eviction.responded(reply, exchange.facts)
-  if (hasFailed) target.meter.upstreamError(`status_${reply.status}`)
-  return hasFailed
 }
 
 /** Counts an error of a target. Returns the error if another candidate may avoid it. */

@@ -20,8 +20,9 @@ const streamOf = (text: string) => streamReply([chunk(text, `,${usage}`), 'data:
 const body = { ...chatBody, model: 'v', stream: true }
 
 function hedged(answers: Record<string, (request: OutgoingRequest) => Reply | Promise<Reply>>, model = {}) {
+  const names = Object.keys(answers)
   const config: LlmConfig = {
-    models: ['a', 'b', 'c'].map((name) => ({
+    models: names.map((name) => ({
       name,
       provider: 'openai',
       params: { baseUrl: `http://${name}` },
@@ -32,7 +33,7 @@ function hedged(answers: Record<string, (request: OutgoingRequest) => Reply | Pr
         name: 'v',
         routing: {
           failover: {
-            targets: ['a', 'b', 'c'].map((name, priority) => ({ model: name, priority })),
+            targets: names.map((name, priority) => ({ model: name, priority })),
             hedge: { delay: '5ms' },
           },
         } as never,
@@ -118,6 +119,22 @@ describe('a hedged call', () => {
       c: () => jsonReply({}, 503),
     })
     expect((await call(last.gateway, { body })).status).toBe(503)
+  })
+
+  it('is answered with the error of a provider if both targets fail and there is no other', async () => {
+    const error = { error: { message: 'quota exceeded', type: 'rate_limit_error' } }
+    const later = <T>(answer: () => T) => new Promise<T>((resolve) => setTimeout(() => resolve(answer()), 20))
+    const { gateway, asked } = hedged({
+      a: () => later(() => jsonReply(error, 429, { 'retry-after': '7' })),
+      b: async () => {
+        await later(() => undefined)
+        await later(() => undefined)
+        throw new GatewayError('upstream_connect', 'refused')
+      },
+    })
+    const { status, headers, text, exchange } = await call(gateway, { body })
+    expect([asked(), status, headers['retry-after'], JSON.parse(text)]).toEqual(['a b', 429, '7', error])
+    expect(exchange.facts.llm).toMatchObject({ configuredModel: 'a' })
   })
 
   it('ends both requests with a disconnect of the client', async () => {

@@ -46,7 +46,11 @@ export async function attemptHedged(
   const loser = winner === first ? second : first
   next.candidate.target.meter.hedged(winner === second ? 'won' : 'lost')
   abandon(loser, options)
-  return finish(winner, options)
+  const outcome = await finish(winner, options)
+  // Both have failed: the response of a provider describes more than a failed connection.
+  if (outcome.kind !== 'failed' || outcome.error !== undefined) return outcome
+  const other = await loser.result
+  return other.kind === 'failed' ? other : outcome
 }
 
 function startRacer(exchange: Exchange, call: Call, turn: Turn, options: AttemptOptions): Racer {

@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { recordWait } from '../../../pipeline/recording/recording.ts'
 import { type Call, releaseRequest } from '../request/call.ts'
-import { type AttemptOptions, attemptCandidate, type Turn } from './attempt.ts'
+import { type AttemptOptions, attemptCandidate, finishFailed, type Outcome, type Turn } from './attempt.ts'
 import { recordSkipped } from './attempt-record.ts'
 import { type CandidateQueue, createCandidateQueue } from './candidate-queue.ts'
 import { attemptHedged, type HedgeOptions } from './hedge.ts'
@@ -19,7 +19,7 @@ export async function serveCall(exchange: Exchange, call: Call, options: Attempt
   const queue = createCandidateQueue(exchange, call.candidates, options.context.clock)
   const hedge = hedgeOf(exchange, call, queue)
   let refusal: Refusal | undefined
-  let failure: GatewayError | undefined
+  let failed: Exclude<Outcome, { kind: 'reply' | 'refused' }> | undefined
   let hasWaited = false
   for (let turn = queue.next(); turn !== undefined; turn = queue.next()) {
     if (turn.waits && !(await acquireSlot(exchange, turn, { ...options, mayWait: !hasWaited }))) {
@@ -39,11 +39,12 @@ export async function serveCall(exchange: Exchange, call: Call, options: Attempt
       refusal ??= outcome.refusal
       continue
     }
-    failure = outcome.failure
+    failed = outcome
     if (outcome.kind === 'tooLong') queue.requireLarger(turn.candidate.contextWindow)
   }
   releaseRequest(call)
-  if (failure) throw failure
+  if (failed?.kind === 'failed' && failed.error) return finishFailed(failed.error, options)
+  if (failed) throw failed.failure
   if (refusal) return refuse(exchange, refusal)
   throw new GatewayError('internal', 'the call has no candidates')
 }

@@ -40,7 +40,7 @@ export function compileResponseCache(
   const meter = context.metrics.llmCache(model)
   return {
     store: context.retained(`llm/cache/${place}/${maxBytes}/${maxEntries}`, () =>
-      createResponseStore({ maxBytes, maxEntries }, meter),
+      createResponseStore({ maxBytes, maxEntries }, meter.store()),
     ),
     meter,
     ttlMs: parseDuration(config.ttl) ?? 0,

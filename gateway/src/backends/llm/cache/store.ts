@@ -1,4 +1,4 @@
-import type { CacheMeter } from '../../../telemetry/metrics/llm.ts'
+import type { StoreMeter } from '../../../telemetry/metrics/llm.ts'
 
 /** A complete response of a provider in the API of the client, before guards. */
 export type StoredResponse = {
@@ -38,7 +38,7 @@ const maxKeys = 4
  * Creates a store. Beyond a limit the least recently used responses are removed. Responses that are being
  * received have a limit of their own, of the same size.
  */
-export function createResponseStore({ maxBytes, maxEntries }: StoreLimits, meter: CacheMeter): ResponseStore {
+export function createResponseStore({ maxBytes, maxEntries }: StoreLimits, meter: StoreMeter): ResponseStore {
   // A Set preserves the insertion order: the first entry is the least recently used.
   const entries = new Set<Entry>()
   const byKey = new Map<string, Entry>()

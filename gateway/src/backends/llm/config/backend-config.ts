@@ -12,6 +12,7 @@ import {
 } from '../../../schema/dsl.ts'
 import { backendPolicyFields } from '../../../upstream/config.ts'
 import { responseCacheSchema } from '../cache/config.ts'
+import { maxModelLength } from '../models/name-pattern.ts'
 import { providerNames } from '../providers/providers.ts'
 import { type RouteType, routeTypes } from '../request/endpoints.ts'
 import {
@@ -65,7 +66,10 @@ export type LlmPolicyConfig = Infer<typeof llmPolicySchema>
 const providerSettings = object(
   {
     model: optional(
-      name({ doc: 'Model sent upstream in place of the model in the request.', example: 'gpt-4o-mini' }),
+      name(
+        { doc: 'Model sent upstream in place of the model in the request.', example: 'gpt-4o-mini' },
+        { max: maxModelLength },
+      ),
     ),
   },
   { doc: 'Settings of the provider.' },
@@ -82,7 +86,12 @@ export const llmProviderSchema = exactlyOne(
 
 /** Name and address of a provider of an `ai` backend. */
 export const llmAddressFields = {
-  name: optional(name({ doc: 'Name in logs and metrics.', default: 'the model, or the provider kind' })),
+  name: optional(
+    name(
+      { doc: 'Name in logs and metrics.', default: 'the model, or the provider kind' },
+      { max: maxModelLength },
+    ),
+  ),
   ...overrideFields,
 }
 

@@ -17,6 +17,7 @@ import {
 } from '../../../schema/dsl.ts'
 import { gatewayReferences } from '../../../schema/gateway-references.ts'
 import { responseCacheSchema } from '../cache/config.ts'
+import { maxModelLength } from '../models/name-pattern.ts'
 import { customFields } from '../providers/custom.ts'
 import { providerKinds } from '../providers/providers.ts'
 import {
@@ -78,10 +79,13 @@ const concurrency = object(
 export type ConcurrencyConfig = Infer<typeof concurrency>
 
 const modelFields = {
-  name: name({
-    doc: 'Model name in client requests: exact, `*`, `prefix*` or `*suffix`. The pattern with the most literal characters wins, then the first one.',
-    example: 'gpt-4o',
-  }),
+  name: name(
+    {
+      doc: 'Model name in client requests: exact, `*`, `prefix*` or `*suffix`. The pattern with the most literal characters wins, then the first one.',
+      example: 'gpt-4o',
+    },
+    { max: maxModelLength },
+  ),
   id: optional(
     name({ doc: 'Identity of this entry in the config API.', default: 'the name', advanced: true }),
   ),

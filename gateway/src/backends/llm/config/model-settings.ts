@@ -18,6 +18,7 @@ import { backendTlsSchema } from '../../../upstream/connection-config.ts'
 import { backendAuthSchema } from '../../../upstream/credentials/config.ts'
 import { headerModifierOf } from '../../../upstream/header-modifier.ts'
 import { backendTunnelSchema } from '../../../upstream/tunnel/config.ts'
+import { maxModelLength } from '../models/name-pattern.ts'
 import { azureParams } from '../providers/azure.ts'
 import { bedrockParams } from '../providers/bedrock/bedrock.ts'
 import { vertexParams } from '../providers/google/vertex.ts'
@@ -59,10 +60,13 @@ export const tokenizeSchema = boolean({
 })
 
 /** Model name at the provider. */
-export const modelNameSchema = name({
-  doc: 'Model name sent upstream in place of the name in the request.',
-  example: 'gpt-4o-mini',
-})
+export const modelNameSchema = name(
+  {
+    doc: 'Model name sent upstream in place of the name in the request.',
+    example: 'gpt-4o-mini',
+  },
+  { max: maxModelLength },
+)
 
 /** `params` of a model or a provider. */
 export const paramsSchema = object(

@@ -13,6 +13,7 @@ import {
   optional,
 } from '../../../schema/dsl.ts'
 import { affinitySchemaOf } from '../../../upstream/affinity/affinity.ts'
+import { maxModelLength } from '../models/name-pattern.ts'
 import { routingRoots } from './model-settings.ts'
 
 const target = name({
@@ -133,10 +134,13 @@ const conditional = object(
 /** An item of `llm.virtualModels`. */
 export const virtualModelSchema = object(
   {
-    name: name({
-      doc: 'Exact model name in client requests. Takes precedence over `llm.models`.',
-      example: 'fast',
-    }),
+    name: name(
+      {
+        doc: 'Exact model name in client requests. Takes precedence over `llm.models`.',
+        example: 'fast',
+      },
+      { max: maxModelLength },
+    ),
     routing: exactlyOne({ weighted, failover, conditional }, {}, { doc: 'Selection of the target.' }),
   },
   { doc: 'A model name with several targets.' },

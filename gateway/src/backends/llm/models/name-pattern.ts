@@ -1,3 +1,6 @@
+/** Most characters of a model name, in requests and in the configuration: ids of stored responses contain it. */
+export const maxModelLength = 512
+
 /** A model name of the configuration: exact, `*`, `prefix*` or `*suffix`. */
 export type NamePattern = {
   readonly exact: boolean

@@ -50,25 +50,27 @@ export async function readError(reply: Reply, maxReplyBytes: number): Promise<Re
 const maxErrorBytes = 64 * 1024
 
 /**
- * Reads the usage that a failed attempt reported, in parallel with the next one, so that failover does not
- * wait for it.
+ * Reads the error of a failed attempt and its usage, in parallel with the next one, so that failover does not
+ * wait for it. Resolves without a body if it is not JSON, too large or incomplete.
  */
-export function readFailedAttempt(attempt: Attempt, reply: Reply): void {
+export async function readFailedAttempt(attempt: Attempt, reply: Reply): Promise<Reply> {
+  const { 'content-encoding': _, ...headers } = reply.headers
+  const { status } = reply
   const type = firstHeader(reply.headers, 'content-type')
   if (attempt.call.endpoint === 'passthrough' || type?.includes('json') !== true) {
     cancelReply(reply)
-    return
+    return { status, headers, body: undefined }
   }
   attempt.unread = reply
-  readDecoded(reply, maxErrorBytes).then(
-    (bytes) => {
-      attempt.unread = undefined
-      recordError(attempt, bytes)
-    },
-    () => {
-      attempt.unread = undefined
-    },
-  )
+  try {
+    const body = await readDecoded(reply, maxErrorBytes)
+    recordError(attempt, body)
+    return { status, headers, body }
+  } catch {
+    return { status, headers, body: undefined }
+  } finally {
+    attempt.unread = undefined
+  }
 }
 
 /** Records usage and model of an error that is a JSON object; false for other errors. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Latency } from '../models/routing/latency.ts'
 import type { Attempt } from '../request/call.ts'
@@ -24,6 +25,13 @@ export function recordObject(attempt: Attempt, endpoint: Endpoint, message: Json
   if (usage) attempt.usage = usage
   recordModel(attempt, modelIn(endpoint, message))
   attempt.usageFinal = usage !== undefined && isFinalUsage(endpoint, message)
+}
+
+/** Counts a response for the eviction of its target. Returns whether it is a failure. */
+export function recordOutcome({ exchange, candidate: { target } }: Attempt, reply: Reply): boolean {
+  const hasFailed = target.eviction.responded(reply, exchange.facts)
+  if (hasFailed) target.meter.upstreamError(`status_${reply.status}`)
+  return hasFailed
 }
 
 /** The provider's endpoint of a call. */

@@ -12,14 +12,15 @@ import { answerOf, apiOf } from '../request/llm-message.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
 import { createIdSeal } from '../stored/seal-reply.ts'
 import type { Translation, TranslationContext } from '../translate/translate.ts'
-import { recordLatency, recordModel, translationContext } from './record.ts'
+import { recordLatency, recordModel, recordOutcome, translationContext } from './record.ts'
 import { cancelReply, filterDecodedHeaders, type ReplyOptions } from './reply-body.ts'
 import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch, type StreamWatch } from './stream-watch.ts'
 import { mergeUsage, modelIn } from './usage.ts'
 
 /**
- * Converts an event stream, and records usage and model as their events arrive. Throws `upstream_invalid`.
+ * Converts an event stream, and records usage and model as their events arrive, and its outcome for the
+ * eviction of the target at its end. Throws `upstream_invalid`.
  */
 export function convertStream(
   attempt: Attempt,
@@ -52,10 +53,14 @@ export function convertStream(
       attempt.firstByteAt = context.clock.monotonic()
       recordLatency(attempt, 'streamed', attempt.firstByteAt)
     },
+    onSuccess() {
+      recordOutcome(attempt, reply)
+    },
     onFailure(error) {
       exchange.log.failure ??= error
       exchange.log.errorCode ??= codeOf(error)
       candidate.target.meter.upstreamError(codeOf(error))
+      candidate.target.eviction.failed()
     },
   })
   attempt.succeeded = true

@@ -53,6 +53,7 @@ function play(
     conversion: undefined,
     errorEvent: (error) => `\ndata: {"error":"${error.message}"}\n\n`,
     onFirstByte() {},
+    onSuccess() {},
     onFailure: (error) => played.failures.push(error instanceof GatewayError ? error.code : error.message),
   }).start({
     write(chunk) {
@@ -255,6 +256,7 @@ describe('relayStream', () => {
       conversion: undefined,
       errorEvent: () => '',
       onFirstByte: () => calls.push('first'),
+      onSuccess() {},
       onFailure() {},
     })
     relayed.start({ write: () => false, end() {}, fail() {} })

@@ -19,6 +19,8 @@ export type RelayOptions = {
   /** The event that ends a failed stream, in the shape of the client's API. */
   errorEvent(error: Error): string
   onFirstByte(): void
+  /** The stream is complete, or the client has cancelled it. */
+  onSuccess(): void
   onFailure(error: Error): void
 }
 
@@ -37,6 +39,7 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
   return {
     resume: () => source.resume(),
     cancel() {
+      if (!state.over) options.onSuccess()
       state.over = true
       source.cancel()
     },
@@ -98,7 +101,7 @@ type StreamEnding = {
 type Relay = { source: BodySource; sink: BodySink; output: LineOutput; options: RelayOptions }
 
 function createStreamEnding(state: RelayState, { source, sink, output, options }: Relay): StreamEnding {
-  const { watch, errorEvent, onFailure } = options
+  const { watch, errorEvent, onSuccess, onFailure } = options
 
   function fail(error: Error): void {
     state.over = true
@@ -129,6 +132,7 @@ function createStreamEnding(state: RelayState, { source, sink, output, options }
       }
       state.over = true
       if (watch.state === 'failed') onFailure(upstreamReportedError)
+      else onSuccess()
       sink.end()
     },
   }

@@ -11,6 +11,7 @@ import type { RequestBodyLimits } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
+import { maxModelLength } from '../models/name-pattern.ts'
 import { pathsOf } from '../providers/provider.ts'
 import { placeOf, type ResponseIds } from '../stored/response-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
@@ -47,6 +48,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
   const { endpoint, bytes, json, files, model, stored } = parsed
   const { models, workQueue, passesUnknown } = rules
   const { facts } = exchange
+  if (model.length > maxModelLength) return refuse(exchange, modelTooLong)
   facts.llm = {
     ...operations[stored === undefined ? endpoint : 'stored'],
     requestModel: model,
@@ -105,6 +107,13 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     exchange.llm.message = mode === undefined ? llmMessageOf(call, workQueue) : undefined
   }
   return undefined
+}
+
+const modelTooLong: Refusal = {
+  status: 400,
+  code: 'invalid_request_body',
+  message: `model must have at most ${maxModelLength} characters`,
+  param: 'model',
 }
 
 export function unknownEndpoint(path: string): Refusal {

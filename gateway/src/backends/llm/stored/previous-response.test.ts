@@ -39,6 +39,18 @@ it('serves a request for the model of the previous response by its provider', as
   expect(gateway.sent.map(({ origin }) => origin)).toEqual(['https://one.test', 'https://one.test'])
 })
 
+it('reads the id of a response with the longest model name', async () => {
+  const gateway = fixtureGateway({ models: [{ ...target('*', 'one') }] }, () =>
+    jsonReply({ id: 'resp_12345', object: 'response', status: 'completed', output: [] }),
+  )
+  const create = (body: object) => call(gateway, { path: '/v1/responses', body: { input: 'x', ...body } })
+  const model = '\u{0}\u{ffff}'.repeat(256)
+  const { id } = JSON.parse((await create({ model })).text)
+  expect((await create({ model, previous_response_id: id })).status).toBe(200)
+  const tooLong = await create({ model: `${model}x` })
+  expect([tooLong.status, tooLong.text]).toEqual([400, expect.stringContaining('at most 512 characters')])
+})
+
 it('refuses a request for another model than that of the previous response', async () => {
   const { gateway, create } = responses()
   const { id } = JSON.parse((await create({ model: 'large' })).text)

@@ -22,7 +22,8 @@ export type ResponseIds = {
 }
 
 const prefix = 'resp_'
-const maxIdLength = 2048
+/** The longest models of a client and of the configuration, escaped, and four thirds of their bytes. */
+const maxIdLength = 10_000
 
 /**
  * Creates ids that name response and owner, encrypted with the session key, so that every replica with the

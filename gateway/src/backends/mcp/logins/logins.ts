@@ -58,8 +58,8 @@ export function compileLogin(
   const service = shareService([target, settings, digestOf(secret ?? ''), egress.key], create, context)
   const links = createLoginLinks(key, redirectUri, () => context.clock.now())
   const userOf = (caller: Pick<Exchange, 'facts'>): LoginUser | undefined => {
+    if (!identifiesUser(caller)) return undefined
     const owner = ownerOf(caller)
-    if (owner === '' || !identifiesUser(caller)) return undefined
     return { key: digestOf(JSON.stringify([settings, owner])), name: nameOf(caller) }
   }
   const linkOf = (user: LoginUser) =>
@@ -189,7 +189,7 @@ function isShown(value: unknown): value is string {
 }
 
 function withoutUser(target: string, caller: Pick<Exchange, 'facts'> | undefined): TargetFailure {
-  const isApplication = caller !== undefined && !identifiesUser(caller)
+  const isApplication = caller?.facts.jwt !== undefined && !identifiesUser(caller)
   const message = isApplication
     ? `target "${target}" requires a token with "sub" or "sid": the client is the same for all users of an application`
     : `target "${target}" requires an authenticated user: configure authentication of this endpoint`
