@@ -54,6 +54,13 @@ export const storageSchema = object(
         advanced: true,
       }),
     ),
+    allowFileCredentials: optional(
+      boolean({
+        doc: 'Whether records of mode `hybrid` may send credentials of the file to hosts that they name, such as the key in `mcp.policies` to an MCP target.',
+        default: false,
+        advanced: true,
+      }),
+    ),
     historyRecords: optional(
       integer(
         {

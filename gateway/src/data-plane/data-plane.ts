@@ -155,6 +155,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     allowsMetadata: settings.storage?.allowMetadataAddresses === true,
     allowsMachineIdentity:
       settings.storage?.allowMachineIdentity === true || env['ALLOW_MACHINE_IDENTITY'] === 'true',
+    allowsFileCredentials: settings.storage?.allowFileCredentials === true,
     fileIsWritable: (settings.storage?.mode ?? 'file') === 'file',
     origin: options.origin,
   })

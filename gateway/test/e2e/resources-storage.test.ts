@@ -62,6 +62,31 @@ describe('a SQLite database', () => {
     expect(bytesOf(url)).not.toContain(secret)
   })
 
+  it('has no records that send credentials of the file to hosts of their own', async () => {
+    const { llm } = keyedEcho
+    const file: GatewayConfig = {
+      ...keyedEcho,
+      llm: { ...llm, providers: [{ name: 'p', provider: 'openai', params: { apiKey: 'sk-of-file' } }] },
+      mcp: { targets: [], policies: { backendAuth: { key: 'of-targets' } } },
+    }
+    const gateway = await startGateway(stored(file, sqliteUrl()))
+    const api = resourceApi(gateway)
+    const model = { name: 'm', provider: { reference: 'p' }, tls: { insecure: true } }
+    const target = { name: 't', mcp: { host: 'http://127.0.0.1:9/mcp' } }
+    const attempts = [
+      ['llm.model', model, 'value.tls: the credential of provider'],
+      ['mcp.target', target, 'value.policies.backendAuth: must be set'],
+    ] as const
+    for (const [kind, value, reason] of attempts)
+      for (const query of ['', '?dryRun=true'])
+        expect(await api.ask('PUT', `/${kind}${query}`, { resources: [{ value }] })).toMatchObject({
+          status: 403,
+          body: expect.stringContaining(reason),
+        })
+    await api.create('llm.model', { name: 'as-in-file', provider: { reference: 'p' } })
+    await api.create('mcp.target', { ...target, policies: { backendAuth: { key: 'own' } } })
+  })
+
   it('stores secrets encrypted, readable with the key only', async () => {
     const url = sqliteUrl()
     const gateway = await startGateway(withEncryption(url, encryptionKey))

@@ -32,6 +32,7 @@ export function compileClientChosenPolicy(base: EgressPolicy, options: ClientCho
   return {
     key: `client ${ranges} ${base.key}`,
     identityHosts: base.identityHosts && 'cloud',
+    isOfOperator: base.isOfOperator,
     refuses(target) {
       const reason = base.refuses(target)
       if (reason !== undefined) return reason

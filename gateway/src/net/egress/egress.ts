@@ -26,6 +26,11 @@ export type EgressPolicy = {
    * must not use such an identity.
    */
   readonly identityHosts?: IdentityHosts | undefined
+  /**
+   * Whether configuration with this policy is written by the operator, beside that of others. Its credentials
+   * are sent to hosts of such configuration only.
+   */
+  readonly isOfOperator?: boolean | undefined
 }
 
 /**

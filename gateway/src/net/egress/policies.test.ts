@@ -8,6 +8,7 @@ function policies(options: Partial<EgressOptions> = {}) {
     adminPort: () => adminPort,
     allowsMetadata: false,
     allowsMachineIdentity: false,
+    allowsFileCredentials: false,
     fileIsWritable: false,
     origin: 'file',
     ...options,
@@ -84,6 +85,17 @@ describe('identities of the machine', () => {
     for (const origin of ['cluster', 'manifests'] as const)
       expect(hostsOf({ allowsMachineIdentity, origin })).toEqual(['cloud', 'cloud', 'cloud'])
   })
+})
+
+it('credentials of the file are sent to hosts of the file, and to others only if it permits them', () => {
+  const ownersOf = (options: Partial<EgressOptions>) => {
+    const { file, api, document } = policies(options)
+    return [file, api, document].map(({ isOfOperator }) => isOfOperator === true)
+  }
+  expect(ownersOf({})).toEqual([true, false, false])
+  expect(ownersOf({ allowsFileCredentials: true })).toEqual([true, true, false])
+  for (const origin of ['cluster', 'manifests'] as const)
+    expect(ownersOf({ origin })).toEqual([false, false, false])
 })
 
 describe('metadata addresses', () => {

@@ -12,6 +12,8 @@ export type EgressOptions = {
   readonly allowsMetadata: boolean
   /** `config.storage.allowMachineIdentity`, or `ALLOW_MACHINE_IDENTITY` of the environment. */
   readonly allowsMachineIdentity: boolean
+  /** `config.storage.allowFileCredentials`. */
+  readonly allowsFileCredentials: boolean
   /** Whether the config API writes into the configuration file (`config.storage.mode: file`). */
   readonly fileIsWritable: boolean
   /** Source of the configuration. */
@@ -42,7 +44,7 @@ export type EgressPolicies = {
  * and no name may resolve to this machine, where other containers of the Pod listen. Addresses of Pods and
  * Services are permitted. Only the file may name Unix domain sockets: others could reach those of container
  * engines. Likewise, only the file may use identities of this machine, unless it permits others to do so, who
- * cannot send the tokens to hosts of their choice.
+ * cannot send the tokens to hosts of their choice. Credentials in the file are not sent to hosts of records.
  */
 export function createEgressPolicies(options: EgressOptions): EgressPolicies {
   const { allowsMetadata, fileIsWritable, origin } = options
@@ -62,8 +64,14 @@ export function createEgressPolicies(options: EgressOptions): EgressPolicies {
       allowsSockets: true,
       // The API rejects such identities on write, unless they are permitted.
       identityHosts: fileIsWritable ? (permitted ?? 'own') : 'any',
+      isOfOperator: true,
     },
-    api: { key: 'api', refuses: strict, identityHosts: permitted },
+    api: {
+      key: 'api',
+      refuses: strict,
+      identityHosts: permitted,
+      isOfOperator: options.allowsFileCredentials,
+    },
     document: { key: 'document', refuses: strict },
   }
 }

@@ -9,6 +9,7 @@ import { namedId, readUuid } from '../change/identity.ts'
 import type { ExistingRecord, KeyDraft, Plan, PlanState } from '../change/plan.ts'
 import { isKeyPolicy, type Kind, policyFields } from '../kinds.ts'
 import type { HistoryOrigin, StoreChange } from '../stores/store.ts'
+import { findInheritedCredential } from './inherited-credentials.ts'
 import { conflictingFields, fileDefines, fileKeyDigests, hasKeyPolicy, isTree } from './overlay.ts'
 import {
   type Expand,
@@ -152,6 +153,8 @@ function refuseNamed(
       `file-owned ${labelOf(kind, name)} field cannot be updated in hybrid mode: ${conflict}`,
     )
   }
+  const inherited = findInheritedCredential(kind, value, file)
+  if (inherited !== undefined) return refusal(403, inherited)
   return refuseMissingVariables(value, expand)
 }
 

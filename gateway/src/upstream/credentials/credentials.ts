@@ -9,7 +9,12 @@ import { isCredential } from './credential.ts'
 import { compileGoogleAuth } from './google/google.ts'
 import { compileJwtSign } from './jwt-sign.ts'
 import { machineIdentityOf } from './machine-identity/machine-identity.ts'
-import { type CredentialUse, compileIdentityCheck, type RefuseIdentity } from './machine-identity/permit.ts'
+import {
+  type CredentialUse,
+  compileIdentityCheck,
+  type RefuseIdentity,
+  refusedCredential,
+} from './machine-identity/permit.ts'
 import { type AuthorizedRequest, compilePlacement, compileReadPlaced, type Place } from './placement.ts'
 import { compileCrossAppAccess, compileTokenExchange, type TokenIssuer } from './token-exchange.ts'
 
@@ -43,10 +48,27 @@ export function compileAuthorize(
   use: Partial<CredentialUse> = {},
 ): Authorize | undefined {
   if (config === undefined) return undefined
+  const refusal = refuseCredential(config, use, context)
+  if (refusal !== undefined) return refusal
   const { credentials, ...single } = config
   const more = credentials?.map((credential) => compileMore(credential, context)) ?? []
   const first = isEmpty(single) ? undefined : compileSingle(config, context, use)
   return more.length === 0 ? first : withMore(first, more)
+}
+
+/**
+ * Denies every request, if the configured credential must not be sent to its destination. Identities of this
+ * machine have a check of their own.
+ */
+export function refuseCredential(
+  config: BackendAuthConfig,
+  { source = config, ...use }: Partial<CredentialUse>,
+  { egress }: CompileContext,
+): Authorize | undefined {
+  const { passthrough, location: _, ...own } = config
+  if ((passthrough !== undefined && isEmpty(own)) || machineIdentityOf(config) !== undefined) return undefined
+  const reason = refusedCredential({ ...use, source, destination: use.destination }, egress)
+  return reason === undefined ? undefined : refused(() => reason)
 }
 
 function isEmpty(config: object): boolean {
@@ -115,12 +137,12 @@ function withMore(first: Authorize | undefined, more: readonly More[]): Authoriz
   }
 }
 
-/** Denies every request: the identity is not read. */
+/** Denies every request: the credential is not read. */
 function refused(refuses: RefuseIdentity): Authorize {
   return {
     source: 'gateway',
     apply(request) {
-      throw unavailable(refuses(request) ?? 'no identity of this machine is available')
+      throw unavailable(refuses(request) ?? 'no credential is available')
     },
   }
 }

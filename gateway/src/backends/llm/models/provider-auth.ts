@@ -3,7 +3,11 @@ import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { SecretSource } from '../../../schema/dsl.ts'
 import { type BackendAuthConfig, keyOf, placeOf } from '../../../upstream/credentials/config.ts'
 import { isCredential } from '../../../upstream/credentials/credential.ts'
-import { type Authorize, compileAuthorize } from '../../../upstream/credentials/credentials.ts'
+import {
+  type Authorize,
+  compileAuthorize,
+  refuseCredential,
+} from '../../../upstream/credentials/credentials.ts'
 import type { CredentialUse } from '../../../upstream/credentials/machine-identity/permit.ts'
 
 /** Authentication of the gateway to a provider. */
@@ -29,6 +33,11 @@ export function compileProviderAuth(
   { at, use, region }: { at: string; use: CredentialUse; region: string | undefined },
   context: CompileContext,
 ): ProviderAuth {
+  const refusal = auth && refuseCredential(auth, use, context)
+  if (refusal !== undefined) {
+    const none = { configuredKey: undefined, credential: undefined, more: undefined }
+    return { ...none, forwardsCredential: false, authorize: refusal }
+  }
   const isPlain = auth !== undefined && usesDefaultPlace(auth)
   const key = auth && readSecret(keyOf(auth), at, context)
   return {

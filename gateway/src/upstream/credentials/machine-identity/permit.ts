@@ -54,6 +54,21 @@ export function compileIdentityCheck(
   }
 }
 
+/**
+ * The reason why a credential of the configuration must not be sent to its destination; undefined if it may.
+ * Credentials of the operator are sent to hosts that the operator names, over connections that the operator
+ * configures.
+ */
+export function refusedCredential(
+  { source, destination, connection }: CredentialUse,
+  egress: Pick<EgressSources, 'of'>,
+): string | undefined {
+  if (destination === undefined || egress.of(source).isOfOperator !== true) return undefined
+  const parts = [destination, connection?.backendTLS, connection?.backendTunnel]
+  if (parts.every((part) => part === undefined || egress.of(part).isOfOperator === true)) return undefined
+  return 'credentials of the configuration file are sent to hosts that the file names only: set a credential in the record with the host, or config.storage.allowFileCredentials: true in the file'
+}
+
 /** Reason of a rejected identity. */
 const identityRestriction = 'identities of this machine can be used by the configuration file only,'
 
