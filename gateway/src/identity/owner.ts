@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { exactText } from '../lib/json/exact.ts'
 import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../lib/json/json.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
+import type { Exchange, SourceFacts } from '../pipeline/exchange.ts'
 
 /**
  * Identity of a request from its token, password and key, else from its client certificate; empty without any
@@ -23,9 +23,9 @@ export function ownerOf({ facts: { jwt, basicAuth, apiKey, source } }: Pick<Exch
 const ownersByClaims = new WeakMap<ExactJsonObject, string>()
 
 /** Owner by connection, whose facts are the same object for each request. */
-const ownersBySource = new WeakMap<Source, string>()
+const ownersBySource = new WeakMap<SourceFacts, string>()
 
-function certificateOwner(source: Source): string {
+function certificateOwner(source: SourceFacts): string {
   if (source.certificate === undefined) return ''
   const known = ownersBySource.get(source)
   if (known !== undefined) return known

@@ -381,8 +381,7 @@ it('retains an eviction per place of the backend', () => {
     metrics: {
       ...fixtureContext().metrics,
       llm: () => ({
-        done() {},
-        tokens() {},
+        operation: () => ({ done() {}, tokens() {} }),
         upstreamError() {},
         queued() {},
         hedged() {},

@@ -100,6 +100,18 @@ describe('bedrockGuardrails', () => {
     expect(contentsOf(asked)).toEqual([`${'x'.repeat(30_000)}{NAME}`, 'fine'])
   })
 
+  it.each(['bad', 'Ann'])('rejects %s across blocks of a long text', async (text) => {
+    const { status, calls } = await ask({}, chat(`${'x'.repeat(24_998)}${text}${'y'.repeat(100)}`))
+    expect(status).toBe(403)
+    expect(Math.max(...calls.map((call) => blocksOf(call).join('').length))).toBeLessThanOrEqual(25_000)
+  })
+
+  it('masks content beside the border of blocks', async () => {
+    const before = `${'x'.repeat(24_990)} `
+    const { asked } = await ask({}, chat(`${before}Ann${'y'.repeat(100)}Ann`))
+    expect(contentsOf(asked)).toEqual([`${before}{NAME}${'y'.repeat(100)}{NAME}`])
+  })
+
   it('applies it to responses as output', async () => {
     const guards = fixtureGuards({ response: [{ bedrockGuardrails: config }] }, bedrock)
     await pass(guards)

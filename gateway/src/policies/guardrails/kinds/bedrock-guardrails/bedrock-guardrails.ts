@@ -14,7 +14,7 @@ import {
 import { ambientAuth } from '../ambient-auth.ts'
 import { checkService, detectorFields, failsOpen } from '../service/config.ts'
 import { type Ask, invalidResponse, nameForLog } from '../service/detector.ts'
-import { findFirst, slicesOf } from '../service/pieces.ts'
+import { findFirst, seamsOf, slicesOf } from '../service/pieces.ts'
 import { compileVendor } from '../service/service.ts'
 import type { WebhookLimits } from '../webhook/limits.ts'
 
@@ -64,8 +64,8 @@ export function checkBedrockGuardrails(config: BedrockGuardrailsConfig, report: 
   if (!/^[a-z0-9-]+$/.test(region)) report(['region'], 'must be a region, such as eu-central-1')
 }
 
-/** A part of a text, in one content block. */
-type Block = { readonly text: number; content: string }
+/** A part of a text, in one content block; with `border`, one that two others contain. */
+type Block = { readonly text: number; content: string; readonly border?: number }
 
 export type BedrockOptions = {
   readonly phase: Phase
@@ -92,21 +92,26 @@ export function compileBedrockGuardrails(
     if (result.kind === 'pass') return undefined
     if (result.kind === 'blocked' || result.outputs.length !== blocks.length) return result.reason
     masked.add(result.reason)
-    for (const [index, block] of blocks.entries()) block.content = result.outputs[index] ?? block.content
+    for (const [index, block] of blocks.entries()) {
+      const output = result.outputs[index] ?? block.content
+      if (block.border === undefined) block.content = output
+      else if (output !== block.content && crosses(result.matches, block.content, block.border))
+        return `${result.reason}, across parts of a long text`
+    }
     return undefined
   }
 
   async function check(texts: CheckInput['texts'], ask: Ask): Promise<Verdict> {
-    const blocks = texts.flatMap(({ content }, text): Block[] =>
-      content === '' ? [] : slicesOf(content, maxCallLength).map((slice) => ({ text, content: slice })),
-    )
+    const blocks = texts.flatMap(({ content }, text) => blocksOf(content, text))
     if (blocks.length > maxBlocks) throw new CheckFailure(`text too long for ${kind}`)
     const masked = new Set<string>()
     const reason = await findFirst(batchesOf(blocks), (batch) => apply(batch, masked, ask))
     if (reason !== undefined) return { kind: 'reject', rejection, reason }
     if (masked.size === 0) return { kind: 'allow' }
     const contents = texts.map((_, index) =>
-      blocks.map(({ text, content }) => (text === index ? content : '')).join(''),
+      blocks
+        .map(({ text, content, border }) => (text === index && border === undefined ? content : ''))
+        .join(''),
     )
     return { kind: 'modify', contents, reason: [...masked].join('; ') }
   }
@@ -129,6 +134,24 @@ function withRegion(auth: BackendAuthConfig, region: string): BackendAuthConfig 
   return { ...auth, aws: { ...auth.aws, region: auth.aws.region ?? region } }
 }
 
+/** The slices of a text, and the seams between them. */
+function blocksOf(content: string, text: number): Block[] {
+  const slices = slicesOf(content, maxCallLength)
+  const seams = seamsOf(slices).map((seam) => ({ text, ...seam }))
+  return [...slices.map((slice) => ({ text, content: slice })), ...seams]
+}
+
+/** Whether a masked text contains the border of a seam. Without a known match it may be any. */
+function crosses(matches: readonly string[], content: string, border: number): boolean {
+  return (
+    matches.length === 0 ||
+    matches.some((match) => {
+      const start = content.indexOf(match, Math.max(0, border - match.length + 1))
+      return match !== '' && start !== -1 && start < border
+    })
+  )
+}
+
 function batchesOf(blocks: readonly Block[]): Block[][] {
   const batches: Block[][] = []
   let length = 0
@@ -147,7 +170,13 @@ function batchesOf(blocks: readonly Block[]): Block[][] {
 type Result =
   | { readonly kind: 'pass' }
   | { readonly kind: 'blocked'; readonly reason: string }
-  | { readonly kind: 'masked'; readonly reason: string; readonly outputs: readonly string[] }
+  | {
+      readonly kind: 'masked'
+      readonly reason: string
+      readonly outputs: readonly string[]
+      /** Texts that are masked. */
+      readonly matches: readonly string[]
+    }
 
 function readResult(response: JsonValue): Result {
   const { action, outputs = [], assessments = [] } = isJsonObject(response) ? response : {}
@@ -163,7 +192,15 @@ function readResult(response: JsonValue): Result {
     kind: 'masked',
     reason: `masked: ${masking.join(', ')}`,
     outputs: texts.filter((text) => typeof text === 'string'),
+    matches: assessments.flatMap((assessment) => matchesIn(assessment)),
   }
+}
+
+function matchesIn(value: JsonValue | undefined, depth = 0): string[] {
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return []
+  const own = isJsonObject(value) && value['action'] === 'ANONYMIZED' ? value['match'] : undefined
+  const below = Object.values(value).flatMap((member: JsonValue) => matchesIn(member, depth + 1))
+  return typeof own === 'string' ? [own, ...below] : below
 }
 
 const maxDepth = 16

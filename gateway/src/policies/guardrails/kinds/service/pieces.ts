@@ -26,6 +26,18 @@ export function slicesOf(text: string, most: number): string[] {
   return slices
 }
 
+/** The text around a border of two slices, which a match may cross. */
+export type Seam = { readonly content: string; readonly border: number }
+
+/** The seams between slices of `slicesOf`, in order. */
+export function seamsOf(slices: readonly string[]): Seam[] {
+  return slices.slice(1).map((slice, index) => {
+    const previous = slices[index] ?? ''
+    const end = previous.slice(characterStart(previous, Math.max(0, previous.length - overlap)))
+    return { content: end + slice.slice(0, characterStart(slice, overlap)), border: end.length }
+  })
+}
+
 /** Joins texts for services that check one text. */
 export function joined(texts: readonly GuardText[]): string {
   return texts.map(({ content }) => content).join('\n')
