@@ -1,4 +1,4 @@
-/** Most characters of a model name, in requests and in the configuration: ids of stored responses contain it. */
+/** Most characters of a model name, of clients and of the configuration: ids of responses contain it. */
 export const maxModelLength = 512
 
 /** A model name of the configuration: exact, `*`, `prefix*` or `*suffix`. */
