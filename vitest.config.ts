@@ -1,13 +1,17 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { SlowFirst } from './gateway/test/support/slow-first.ts'
 
 // Half of the work of starting a process is reading and compiling its source, and hundreds of them are started.
 const env = { NODE_COMPILE_CACHE: fileURLToPath(new URL('.cache/compile', import.meta.url)) }
+
+const setupFiles = ['gateway/test/support/cleanup-hooks.ts']
 
 // Three projects: functions tested beside their source, the real process over real sockets, and its console in a real
 // browser. `vitest run --project unit` is the quick loop; `npm test` runs all of them.
 export default defineConfig({
   test: {
+    sequence: { sequencer: SlowFirst },
     projects: [
       {
         test: {
@@ -22,6 +26,9 @@ export default defineConfig({
             'scripts/**/*.test.ts',
           ],
           env,
+          setupFiles,
+          // Files of one process share modules: loading them takes as long as the tests.
+          isolate: false,
           // Thousands of random cases, or a process, take a machine with other work several times as long as an idle one.
           testTimeout: 60_000,
           // On two processors the default is one worker, and projects of one worker go last.
@@ -34,6 +41,7 @@ export default defineConfig({
           include: ['gateway/test/{e2e,conformance,security,soak}/**/*.test.ts'],
           globalSetup: 'gateway/test/support/bundle.ts',
           env,
+          setupFiles,
           // Several threads for each gateway, and two gateways at a time: a start takes long on a busy machine.
           testTimeout: 120_000,
           hookTimeout: 90_000,
@@ -49,6 +57,7 @@ export default defineConfig({
           include: ['gateway/test/browser/**/*.test.ts'],
           globalSetup: ['gateway/test/support/bundle.ts', 'gateway/test/support/browser/chromium.ts'],
           env,
+          setupFiles,
           // Pages load in tenths of a second; a busy machine takes much longer.
           testTimeout: 120_000,
           hookTimeout: 90_000,

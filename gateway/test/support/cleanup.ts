@@ -1,5 +1,3 @@
-import { afterAll, afterEach } from 'vitest'
-
 /** How long something started by a test lives: until the end of that test, or of its file. */
 export type Lifetime = 'test' | 'file'
 
@@ -12,13 +10,10 @@ export function endAfter(lifetime: Lifetime, end: End): void {
   ends[lifetime].push(end)
 }
 
-afterEach(() => runAll(ends.test))
-afterAll(() => runAll(ends.file))
-
-/** The latest first, because later ones may depend on earlier ones. */
-async function runAll(list: End[]): Promise<void> {
+/** Ends everything of a lifetime, the latest first, because later ones may depend on earlier ones. */
+export async function endAll(lifetime: Lifetime): Promise<void> {
   const failures: unknown[] = []
-  for (const end of list.splice(0).reverse()) {
+  for (const end of ends[lifetime].splice(0).reverse()) {
     try {
       await end()
     } catch (error) {
