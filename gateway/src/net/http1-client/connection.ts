@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { asGatewayError, GatewayError } from '../../lib/gateway-error.ts'
+import type { Turns } from '../../lib/scheduling/turns.ts'
 import type { Headers } from '../http/headers.ts'
 import { mayRepeat } from '../http-client/repeatable.ts'
 import type { Flow } from '../http-client/upstream-body.ts'
@@ -29,7 +30,6 @@ import {
   stop,
 } from './parser/parser.ts'
 import { expectsBody } from './request-head.ts'
-import type { Turns } from './turns.ts'
 import { drained, startUpload, writeJoined } from './upload.ts'
 
 /** A connection to an upstream. It serves one call at a time. */

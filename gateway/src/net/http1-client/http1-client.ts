@@ -1,5 +1,6 @@
 import { longestTimerMs } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
+import { createTurns } from '../../lib/scheduling/turns.ts'
 import { isSource } from '../http/body.ts'
 import { createPools, type PoolLimits, type PoolSettings, type Pools } from '../http-client/pools.ts'
 import type { OutgoingRequest, Send, UpstreamConnection } from '../http-client/send.ts'
@@ -11,7 +12,6 @@ import { callTimeout, cannotBeForwarded } from './errors.ts'
 import { createOpenSocket } from './open-socket.ts'
 import { createOrigin, type Origin } from './origin.ts'
 import { createRequestWriter, type RequestWriter } from './request-head.ts'
-import { createTurns } from './turns.ts'
 import { createUpload } from './upload.ts'
 
 export type Http1ClientOptions = PoolLimits &

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
+import { createTurns } from '../../lib/scheduling/turns.ts'
 import type { Headers } from '../http/headers.ts'
 import type { HttpServerLimits } from '../http/incoming-request.ts'
 import type { Admission } from '../listener/admission.ts'
@@ -28,6 +29,7 @@ type Http1Options = { clock: Clock; limits: HttpServerLimits; admission: Admissi
 export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
   const edge: Http1Edge = {
     clock,
+    turns: createTurns(),
     stalledReaderMs: limits.stalledReaderMs,
     maxPipelinedRequests: admission.limits.maxPipelinedRequests,
     requests: admission.requests,

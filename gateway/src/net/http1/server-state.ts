@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../lib/clock.ts'
+import type { Turns } from '../../lib/scheduling/turns.ts'
 import type { Delivery } from '../http/incoming-request.ts'
 import type { Reply } from '../http-client/send.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
@@ -8,6 +9,8 @@ import type { HttpConnection } from '../listener/connection-handler.ts'
 /** State shared by all requests of one HTTP/1 server. */
 export type Http1Edge = {
   readonly clock: Clock
+  /** End of the reads of a turn, when complete responses are written. */
+  readonly turns: Turns
   readonly stalledReaderMs: number
   readonly maxPipelinedRequests: number
   /** Meter of active requests. */

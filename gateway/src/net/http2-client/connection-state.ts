@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Turns } from '../http1-client/turns.ts'
+import type { Turns } from '../../lib/scheduling/turns.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { defaultWindow, errorCodes, maxFrameBytes } from './frames.ts'
 import type { HeaderDecoder } from './hpack/hpack.ts'

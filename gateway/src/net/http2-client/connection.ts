@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
+import type { Turns } from '../../lib/scheduling/turns.ts'
 import { messageOf } from '../../lib/thrown.ts'
-import type { Turns } from '../http1-client/turns.ts'
 import { type Connection, type ConnectionOwner, lose, schedule, sendQueues } from './connection-state.ts'
 import { createFrameWriter } from './frame-writer.ts'
 import { createFrameReader, defaultWindow, errorCodes, Http2Violation } from './frames.ts'

@@ -1,5 +1,5 @@
+import { createTurns } from '../../lib/scheduling/turns.ts'
 import { createOpenSocket, type SocketTarget } from '../http1-client/open-socket.ts'
-import { createTurns } from '../http1-client/turns.ts'
 import { createOrigin, type Http2Origin } from './origin.ts'
 
 /** Client for HTTP/2 with prior knowledge, or by ALPN with TLS. One connection for each origin. */
