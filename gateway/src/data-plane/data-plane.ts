@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type ApiHandler, createUi } from '../admin/admin.ts'
 import type { CostPage, CostQuery } from '../backends/llm/catalog/price-list.ts'
+import { openSessionsOf } from '../backends/llm/realtime/open-sessions.ts'
 import { type BudgetRequest, readBudgetsOf } from '../config/budget-snapshot.ts'
 import { readCostsOf } from '../config/cost-snapshot.ts'
 import {
@@ -207,6 +208,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   }
   // Retained without a configuration, because totals may arrive before it.
   const accounts = budgetAccounts(context)
+  const realtime = openSessionsOf(context)
   const listeners = createListeners(options, availability)
   const facts = {
     version,
@@ -274,6 +276,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     addresses: listeners.addresses,
     announceDrain: listeners.announceDrain,
     async drain() {
+      realtime.drainAll()
       await listeners.drain()
       // The usage of the last requests is reported after them.
       await grpc.drain()

@@ -6,6 +6,7 @@ import type { ExactJsonObject, JsonObject } from '../lib/json/json.ts'
 import type { Body } from '../net/http/body.ts'
 import type { Headers } from '../net/http/headers.ts'
 import type { Delivery } from '../net/http/incoming-request.ts'
+import type { Reply } from '../net/http-client/send.ts'
 import type { Connection, Destination, Source } from '../net/listener/connection.ts'
 import type { KeyBudget } from '../schema/budget.ts'
 import type { Client } from './client-address.ts'
@@ -261,6 +262,32 @@ export type ExtAuthzOutcome = {
 }
 
 /**
+ * Calls inside a connection that stays open after its request: the responses of realtime. Each has an
+ * exchange, a log line and an entry in the ledger of its own, and the rules, limits and budgets of the route.
+ */
+export type ConnectionCalls = {
+  /** Starts a call. `prepare` describes it before the policies run. */
+  start(prepare: (exchange: Exchange) => void): Promise<StartedCall>
+  /**
+   * Checks the credential and the rules again, if the configuration has changed or `isExpired`. Later calls
+   * have the current policies. Returns the reply of a refusal.
+   */
+  recheck(isExpired: boolean): Promise<Reply | undefined>
+  /** Runs the guards on content of the client; the reply of a refusal. */
+  checkRequest(exchange: Exchange): Promise<Reply | undefined>
+  /** Runs the guards on content for the client. */
+  checkReply(exchange: Exchange, reply: Reply): Promise<Reply>
+  /** The exchange with the current credential. */
+  readonly current: Exchange
+}
+
+/** A call of a connection; `end` is called once, at its end. */
+export type StartedCall =
+  | { readonly kind: 'admitted'; readonly exchange: Exchange; end(delivery: Delivery): void }
+  /** The call has ended. */
+  | { readonly kind: 'refused'; readonly exchange: Exchange; readonly reply: Reply }
+
+/**
  * One request on its way through the gateway. State is grouped by owner; a group that only some requests need
  * is undefined until its owner creates it.
  */
@@ -319,6 +346,8 @@ export type Exchange = {
   recording: Recording | undefined
   /** Texts for the ledger; written by `policies/guardrails` for LLM requests, and by `backends/mcp`. */
   payload: PayloadTexts | undefined
+  /** Undefined except for upgrades on LLM routes. Written by the pipeline. */
+  calls?: ConnectionCalls | undefined
   /** Outcomes of `policies/ext-authz`, one for each scope with the policy. */
   extAuthz?: ExtAuthzOutcome[] | undefined
   readonly log: LogState

@@ -67,6 +67,19 @@ export const findAmbiguousLlmName: FindAmbiguousName = compileJsonNames({
   free,
 })
 
+/** Names of events of realtime. */
+const realtimeFields = `
+  audio_end_ms conversation create_response eagerness event_id expires_after idle_timeout_ms input_audio_format
+  input_audio_noise_reduction input_audio_transcription interrupt_response item item_id language max_response_output_tokens
+  noise_reduction object output_audio_format output_modalities prefix_padding_ms previous_item_id rate response_id
+  session silence_duration_ms threshold tracing transcription turn_detection`
+
+/** The same for events of realtime. */
+export const findAmbiguousRealtimeName: FindAmbiguousName = compileJsonNames({
+  fields: [...names(requestFields), ...names(contentFields), ...names(realtimeFields)],
+  free,
+})
+
 /** Names of Google's `generateContent`, which are read in camel case and in snake case. */
 const geminiFields = `
   blockReason cachedContent candidateCount candidates code codeExecutionResult contents content executableCode fileData fileUri

@@ -10,9 +10,10 @@ import type { LiveMeter } from '../telemetry/live/live-counts.ts'
 import type { LogSink } from '../telemetry/log.ts'
 import type { RouteMeter } from '../telemetry/metrics/routes.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
-import { type Client, type ClientReader, isHost } from './client-address.ts'
+import { acceptSocket } from './connection/accept-socket.ts'
+import type { CallParts } from './connection/connection-calls.ts'
 import { refuse, replyToError } from './errors.ts'
-import { createAuthState, type Exchange, type SourceFacts } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import { recordResponse } from './facts/response-facts.ts'
 import type { Policy } from './policy.ts'
 import { createExplainer } from './recording/explanation.ts'
@@ -20,6 +21,7 @@ import { isRecorded, ledgerEntry } from './recording/ledger-entry.ts'
 import { createRecording, type Explain, recordWait } from './recording/recording.ts'
 import { createRequestIds } from './recording/request-id.ts'
 import { compileStandardAttributes, type StandardAttributes } from './recording/standard-attributes.ts'
+import { createExchange, readHost, readSender } from './request-exchange.ts'
 import type { HttpListener, Listener, Route } from './snapshot.ts'
 import type { AccessTimes } from './tracing/configured-access-log.ts'
 import type { RequestTelemetry } from './tracing/tracing.ts'
@@ -57,6 +59,18 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
   const explanationOf = createExplainer(clock)
   const nextRequestId = createRequestIds(clock.now, randomUUID)
 
+  const callParts: CallParts = {
+    clock,
+    listener: options.listener,
+    nextRequestId,
+    createRecording: () => (ledger === undefined ? undefined : createRecording(explain)),
+    startTelemetry,
+    end(call, delivery, { route, listener, entered }) {
+      for (const policy of entered) endPolicy(policy, call)
+      finish(call, delivery, { meter: route.meter, listener, entered })
+    },
+  }
+
   return (request) => {
     const target = parseRequestTarget(request.target)
     const host = readHost(request)
@@ -86,6 +100,8 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       if (ledger !== undefined) exchange.recording = createRecording(explain)
     }
     exchange.errorFormat = route.errorFormat(exchange.facts.request)
+    if (request.upgrade !== undefined && route.traffic === 'llm')
+      acceptSocket(exchange, { route, listener, calls: callParts })
     if (target?.variants !== undefined && route.allowsAmbiguousPaths !== true && listener?.kind === 'http') {
       const refusal = checkPathVariants(exchange, target.variants, listener)
       if (refusal) {
@@ -298,98 +314,4 @@ function refuseAmbiguous(exchange: Exchange, ambiguity: string): Reply {
     code: 'ambiguous_path',
     message: `ambiguous request path: ${ambiguity}`,
   })
-}
-
-/** The client of a request, and the trusted proxy in between, if any. */
-type Sender = { readonly client: Client; readonly peer: Client | undefined }
-
-function readSender(request: IncomingRequest, host: string, clients: ClientReader | undefined): Sender {
-  const { address, scheme } = request.connection
-  const peer = { address, scheme, host }
-  const client = clients ? clients(request.headers, peer) : peer
-  return { client, peer: client === peer ? undefined : peer }
-}
-
-function createExchange(
-  request: IncomingRequest,
-  target: RequestTarget | undefined,
-  { sender: { client, peer }, clock }: { sender: Sender; clock: Clock },
-): Exchange {
-  const { headers } = request
-  return {
-    facts: {
-      clock,
-      request: {
-        method: request.method,
-        scheme: client.scheme,
-        host: client.host,
-        path: target?.path ?? '/',
-        trailingSlash: target?.trailingSlash === true,
-        query: target?.query ?? '',
-        version: protocolName(request.version),
-        headers,
-        arrivedAt: clock.now(),
-      },
-      source: peer === undefined ? request.connection.source : sourceThroughProxy(request, client, peer),
-      destination: request.connection.destination,
-      jwt: undefined,
-      apiKey: undefined,
-      body: undefined,
-      llmRequest: undefined,
-      llm: undefined,
-      usage: undefined,
-      route: undefined,
-    },
-    body: request.body,
-    connection: request.connection,
-    pathVariants: undefined,
-    peer,
-    cancellation: request.cancellation,
-    startedAt: request.startedAt,
-    upgrade: request.upgrade,
-    informational: request.informational,
-    route: undefined,
-    requestId: undefined,
-    errorFormat: 'text',
-    forwarding: undefined,
-    auth: createAuthState(),
-    limits: undefined,
-    llm: undefined,
-    mcp: undefined,
-    guards: undefined,
-    trace: undefined,
-    recording: undefined,
-    budgets: undefined,
-    charges: undefined,
-    payload: undefined,
-    log: { refusedBy: undefined, errorCode: undefined, failure: undefined },
-  }
-}
-
-/** The protocol version as in a request line: `HTTP/1.1`, `HTTP/2.0`. */
-function protocolName(version: string): string {
-  if (version === '1.1') return 'HTTP/1.1'
-  return version === '2.0' ? 'HTTP/2.0' : `HTTP/${version}`
-}
-
-function sourceThroughProxy({ connection }: IncomingRequest, { address }: Client, peer: Client): SourceFacts {
-  return { ...connection.source, address, port: peer.address === address ? connection.port : 0 }
-}
-
-/**
- * Reads the request host; undefined if it is missing or ambiguous, which is 400 (RFC 9112 section 3.2). The
- * host of an absolute-form target must equal the header, because a proxy in front may have used either.
- * Rules, routes and the upstream use the header.
- */
-function readHost({ headers, target, version }: IncomingRequest): string | undefined {
-  const host = headers['host']
-  if (host === undefined) return version === '1.1' ? undefined : ''
-  if (!target.startsWith('/') && !namesHost(target, host)) return undefined
-  return typeof host === 'string' && (host === '' || isHost(host)) ? host : undefined
-}
-
-/** False if an absolute-form target names another host. */
-function namesHost(target: string, host: string | string[]): boolean {
-  const [, named] = /^https?:\/\/([^/?#]*)/i.exec(target) ?? []
-  return named === undefined || (typeof host === 'string' && named.toLowerCase() === host.toLowerCase())
 }

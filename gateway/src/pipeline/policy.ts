@@ -5,11 +5,19 @@ import type { Exchange } from './exchange.ts'
 type Awaitable<T> = T | Promise<T>
 
 /**
+ * What a policy checks again on a connection that stays open: its credential, each call, or the content of
+ * messages.
+ */
+export type Repetition = 'credential' | 'call' | 'content'
+
+/**
  * Functions around a backend. Order is data: a route has one flat array of policies.
  * A policy stops a request by returning a reply; it throws only for unexpected errors.
  */
 export type Policy = {
   readonly name: string
+  /** Undefined: the policy applies to the request of a connection only. */
+  readonly repeats?: Repetition | undefined
   /**
    * Selects the policy that the request enters in place of this one; undefined for none. The selected policy
    * has the reply, the end and the explanation.

@@ -6,7 +6,7 @@ import type { Picodollars } from './catalog/money.ts'
 import type { Cost, Prices } from './catalog/prices.ts'
 import { cancelReply } from './reply/reply-body.ts'
 import { addUsage, estimateTokens, estimateUsage, withOutputTokens } from './reply/usage.ts'
-import { type Attempt, type Call, callOf } from './request/call.ts'
+import { type Attempt, type Call, callOf, isConnection } from './request/call.ts'
 import { isBackground, outputLimit } from './request/output-limit.ts'
 
 /**
@@ -103,8 +103,8 @@ function estimateAbandoned({ usage, exchange, generatedBytes }: Attempt): Usage 
   return estimateUsage(usage, estimateTokens(exchange.facts.llmRequest ?? {}), generatedBytes)
 }
 
-function hasUsage({ endpoint, stored }: Call): boolean {
-  return stored === undefined && !withoutUsage.has(endpoint)
+function hasUsage(call: Call): boolean {
+  return call.stored === undefined && !withoutUsage.has(call.endpoint) && !isConnection(call)
 }
 
 /** A client that disconnects early is charged for its request; a failure of the upstream is not charged. */

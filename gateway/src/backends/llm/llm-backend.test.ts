@@ -423,7 +423,7 @@ describe('the schema of an ai backend', () => {
     { provider: { openAI: {} }, groups: [] },
     { groups: [{ providers: [] }] },
     { provider: { openAI: {} }, hostOverride: 'no-port' },
-    { provider: { openAI: {} }, policies: { ai: { routes: { '/x': 'realtime' } } } },
+    { provider: { openAI: {} }, policies: { ai: { routes: { '/x': 'telepathy' } } } },
   ])('rejects %j', (config) => {
     expect(check(llmBackendSchema, config).kind).toBe('mistakes')
   })

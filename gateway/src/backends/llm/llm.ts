@@ -71,7 +71,13 @@ export function createLlm(
   const rules = { ...body, responseIds, models, endpoints, jsonLimits, estimate, workQueue, passesUnknown }
   const started = context.retained('llm/started', () => createStartTime(context))
   const list: ModelList = { models, started }
-  const options: AttemptOptions = { context, responseIds, maxReplyBytes, timeLimits }
+  const options: AttemptOptions = {
+    context,
+    responseIds,
+    maxReplyBytes,
+    timeLimits,
+    clientLimits: { maxBytes: maxBufferSize, json: jsonLimits },
+  }
   return {
     llmRequest: {
       name: 'llm-request',

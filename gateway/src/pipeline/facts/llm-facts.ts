@@ -12,6 +12,8 @@ export type Usage = {
   reasoningTokens: number
   /** Part of the input, if the provider reports it separately. */
   inputAudioTokens?: number | undefined
+  /** Part of the cached input and of the input audio, if the provider reports it. */
+  cachedInputAudioTokens?: number | undefined
   /** Part of the output, if the provider reports it separately. */
   outputAudioTokens?: number | undefined
   /** True if the response ended without usage and the counts are bytes / 4. */
@@ -36,6 +38,7 @@ export type LlmOperation = {
     | 'speech'
     | 'transcription'
     | 'translation'
+    | 'realtime'
     | 'stored_response'
     | 'list_models'
     | 'passthrough'
@@ -56,6 +59,7 @@ export type LlmOperation = {
     | 'generate_content'
     | 'gemini_count_tokens'
     | 'audio_translations'
+    | 'realtime'
     | 'models'
     | 'passthrough'
 }

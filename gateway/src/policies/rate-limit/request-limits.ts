@@ -36,8 +36,9 @@ export function requestLimitsOf(exchange: Exchange): RequestLimits {
   return exchange.limits
 }
 
-/** Whether a request may cost tokens. Model lists and other reads do not. */
+/** Whether a request may cost tokens. Model lists and other reads do not; connections of realtime do. */
 export function spendsTokens(exchange: Exchange): boolean {
+  if (exchange.upgrade !== undefined) return true
   const { method } = exchange.facts.request
   return method !== 'GET' && method !== 'HEAD'
 }

@@ -14,6 +14,7 @@ import { withoutLoginCookies } from '../oidc/oidc.ts'
 import { compileOrigin } from '../origin.ts'
 import { compileKeyLimits, keyTokenCharges } from '../rate-limit/keys/key-limits.ts'
 import { compileRequestBody } from '../request-body.ts'
+import { addRepeating } from './repetitions.ts'
 import { compileScope, type PolicyScope, type ScopeSteps } from './scope.ts'
 import { warnAboutPolicies } from './warnings.ts'
 
@@ -211,7 +212,8 @@ export function compilePolicies(
   if (route.kind !== 'http' || route.place === undefined) warnAboutPolicies(scopes, context, route.kind)
   const compiled = scopes.map((scope) => compileScope(scope, context, route))
   const policies: Policy[] = []
-  for (const { step } of order) addStep(policies, step, { scopes, compiled, route, context })
+  const parts = { scopes, compiled, route, context }
+  for (const { step } of order) addRepeating(policies, step, () => addStep(policies, step, parts))
   return {
     policies,
     rules: allOfMcpAuthorizations(present(compiled, 'mcpAuthorization')),

@@ -11,6 +11,7 @@ import { callerOf } from '../../../upstream/credentials/caller.ts'
 import type { Candidate } from '../models/candidate.ts'
 import { isFailure } from '../models/eviction/eviction.ts'
 import type { Target } from '../models/target.ts'
+import { openRealtime, type RealtimeOptions } from '../realtime/realtime.ts'
 import { readError, readFailedAttempt, recordError } from '../reply/error-reply.ts'
 import { awaitContent } from '../reply/held-stream.ts'
 import { endpointOf, recordLatency, recordOutcome } from '../reply/record.ts'
@@ -20,9 +21,10 @@ import { type Attempt, type Call, createAttempt, makeLatest, releaseRequest } fr
 import { recordSkip, startRecord } from './attempt-record.ts'
 import { isTooLong, mayBeTooLong } from './context-error.ts'
 import { prepareRequest, type TimeLimits } from './provider-request.ts'
+import { checkSwitch } from './realtime-request.ts'
 import { clientCredential, clientHeaders } from './request-headers.ts'
 
-export type AttemptOptions = ReplyOptions & { timeLimits: TimeLimits }
+export type AttemptOptions = ReplyOptions & RealtimeOptions & { timeLimits: TimeLimits }
 
 /** Result of one candidate: the reply for the client, or the reason for the next candidate. */
 export type Outcome =
@@ -126,6 +128,7 @@ async function openPrepared(
   }
   try {
     const reply = readReply(attempt, await sendAttempt(attempt, prepared.request, options))
+    if (call.endpoint === 'realtime') checkSwitch(prepared.request, reply)
     if (record) recordHead(record, reply, context.clock)
     return await receive(attempt, reply, { ...options, turn, record })
   } catch (error) {
@@ -139,9 +142,12 @@ export async function finishCandidate(
   options: AttemptOptions,
 ): Promise<Outcome> {
   const { target } = attempt.candidate
-  const isSuccess = reply.status >= 200 && reply.status <= 299
+  const isSuccess = isSuccessStatus(reply.status)
   try {
-    const converted = await convertReply(attempt, reply, options)
+    const converted =
+      reply.status === 101
+        ? openRealtime(attempt, reply, options)
+        : await convertReply(attempt, reply, options)
     // The outcome of a stream is its end.
     if (isSuccess && isStreamed(attempt, reply)) target.eviction.undecided()
     else if (isSuccess) recordOutcome(attempt, reply)
@@ -193,7 +199,7 @@ type Received = Opened | Failed | { kind: 'tooLong'; failure: GatewayError }
 
 async function receive(attempt: Attempt, reply: Reply, options: ReceiveOptions): Promise<Received> {
   const { turn, record, context } = options
-  const isSuccess = reply.status >= 200 && reply.status <= 299
+  const isSuccess = isSuccessStatus(reply.status)
   // A success is counted after its conversion, which may fail.
   const hasFailed = !isSuccess && recordOutcome(attempt, reply)
   if (!turn.isLast && (hasFailed || isFailure(reply.status))) {
@@ -220,6 +226,11 @@ async function receive(attempt: Attempt, reply: Reply, options: ReceiveOptions):
     if (record) recordFailure(record, code, context.clock)
     return new GatewayError('upstream_invalid', message)
   }
+}
+
+/** 101 opens a connection of realtime; other upgrades are not requested. */
+function isSuccessStatus(status: number): boolean {
+  return status === 101 || (status >= 200 && status <= 299)
 }
 
 /** Counts an error of a target. Returns the error if another candidate may avoid it. */

@@ -17,6 +17,7 @@ import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
 import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
+import { realtimeRequest } from './realtime-request.ts'
 import { clientHeaders, headersFor } from './request-headers.ts'
 import { passthroughPath, pathAt, unreadPath } from './upstream-path.ts'
 
@@ -74,6 +75,7 @@ function outgoingRequest(
   const query = forwarding?.query ?? facts.request.query
   // The query of a Gemini call contains the form of its response, and often a key.
   const others = hasModelInPath(call.pathEndpoint) ? '' : query
+  if (call.endpoint === 'realtime') return realtimeRequest(exchange, call, candidate, path)
   return {
     origin,
     path: path + (provider.editQuery === undefined ? others : provider.editQuery(query, path)),
@@ -188,6 +190,7 @@ const endpointLabels: Record<ClientEndpoint, string> = {
   translations: 'translations of audio',
   generate_content: 'generateContent',
   gemini_count_tokens: 'countTokens',
+  realtime: 'realtime',
 }
 
 type RequestBody =
@@ -235,6 +238,7 @@ function requestBody(
   workQueue: WorkQueue,
 ): RequestBody | Promise<RequestBody> {
   const { json, bytes } = call
+  if (call.endpoint === 'realtime') return { kind: 'body', body: undefined }
   if (json === undefined) return { kind: 'body', body: bytes.length > 0 ? bytes : undefined }
   if (translation) {
     if (json.large) return translateLarge(json, candidate, translation, workQueue)

@@ -57,7 +57,9 @@ function hedgeOf(
 ): Pick<HedgeOptions, 'delayMs' | 'takeNext'> | undefined {
   const delayMs = failover?.hedgeDelayMs
   if (delayMs === undefined || facts.llm?.streaming !== true) return undefined
-  return unchanged || endpoint === 'passthrough' ? undefined : { delayMs, takeNext: queue.takeReady }
+  return unchanged || endpoint === 'passthrough' || endpoint === 'realtime'
+    ? undefined
+    : { delayMs, takeNext: queue.takeReady }
 }
 
 /** Acquires a slot of an occupied target. A call waits once, for the first of them. */

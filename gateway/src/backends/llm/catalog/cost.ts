@@ -29,7 +29,9 @@ export function costOf(usage: Usage, prices: ModelPrices): Picodollars | undefin
   const rest = { input: usage.inputTokens, output: usage.outputTokens }
   const cacheRead = takeTokens(rest, 'input', usage.cachedInputTokens)
   const cacheWrite = takeTokens(rest, 'input', usage.cacheCreationInputTokens)
-  const inputAudio = takeTokens(rest, 'input', usage.inputAudioTokens)
+  // Cached audio is among the cache reads.
+  const uncachedAudio = (usage.inputAudioTokens ?? 0) - (usage.cachedInputAudioTokens ?? 0)
+  const inputAudio = takeTokens(rest, 'input', Math.max(0, uncachedAudio))
   const reasoning = takeTokens(rest, 'output', usage.reasoningTokens)
   const outputAudio = takeTokens(rest, 'output', usage.outputAudioTokens)
   return sum([

@@ -1,7 +1,7 @@
 import { enumeration, type Infer, name, object, optional, type Schema, string } from '../../../schema/dsl.ts'
 import { decoded, queryParts } from '../../../upstream/credentials/credential-location.ts'
 import { renamesMaxTokens } from './openai.ts'
-import { mediaPaths, openAiPaths } from './openai-compatible.ts'
+import { mediaPaths, openAiPaths, realtimePaths } from './openai-compatible.ts'
 import { pathSegment } from './path-segment.ts'
 import type { Provider, ProviderKind, ProviderPaths } from './provider.ts'
 
@@ -36,7 +36,7 @@ export const azureParams = {
 const { moderations: _, image_variations: __, ...azureMedia } = mediaPaths
 
 /** Calls of models. Moderation is a different service: Azure AI Content Safety. */
-const azurePaths: ProviderPaths = { ...openAiPaths, ...azureMedia }
+const azurePaths: ProviderPaths = { ...openAiPaths, ...azureMedia, ...realtimePaths }
 
 /** Claude models are only available through the API of Anthropic. */
 const claudePaths: ProviderPaths = {
@@ -102,13 +102,18 @@ function azureOpenAi({ resourceName, apiVersion = 'v1' }: AzureSettings): Provid
     pathsFor({ model }) {
       const deployment = pathSegment(model)
       if (deployment === undefined) return {}
-      return { ...pathsBelow(`/openai/deployments/${deployment}`), responses: '/openai/responses' }
+      return {
+        ...pathsBelow(`/openai/deployments/${deployment}`),
+        responses: '/openai/responses',
+        realtime: '/openai/realtime',
+      }
     },
     passthroughPrefix: '/openai',
     namesOtherModel(path, model) {
       const start = path.indexOf(deployments)
       return start !== -1 && !path.slice(start + deployments.length).startsWith(`${model.toLowerCase()}/`)
     },
+    realtimeModelParameter: 'deployment',
     editQuery: withVersion(apiVersion),
     renamesMaxTokens: (model) => apiVersion >= firstWithNewLimit && renamesMaxTokens(model),
   }

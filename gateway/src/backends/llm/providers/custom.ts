@@ -27,6 +27,7 @@ const endpoints = {
   audioSpeech: 'speech',
   audioTranscriptions: 'transcriptions',
   audioTranslations: 'translations',
+  realtime: 'realtime',
 } satisfies Record<string, ClientEndpoint>
 
 type FormatEndpoint = (typeof endpoints)[keyof typeof endpoints]
@@ -35,6 +36,7 @@ const formatTypes = [
   ...(['completions', 'messages', 'responses', 'embeddings', 'anthropicTokenCount'] as const),
   ...(['moderations', 'rerank', 'imageGenerations', 'imageEdits', 'imageVariations'] as const),
   ...(['audioSpeech', 'audioTranscriptions', 'audioTranslations'] as const),
+  'realtime',
 ] as const
 
 const defaultPaths: Readonly<Record<FormatEndpoint, string>> = {
@@ -46,7 +48,7 @@ const defaultPaths: Readonly<Record<FormatEndpoint, string>> = {
 const format = object(
   {
     type: enumeration(formatTypes, {
-      doc: 'API of the call: chat completions, messages, responses, embeddings, token counting, moderations, rerank, images or audio.',
+      doc: 'API of the call: chat completions, messages, responses, embeddings, token counting, moderations, rerank, images, audio or realtime.',
     }),
     path: optional(
       string({

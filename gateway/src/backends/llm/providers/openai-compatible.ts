@@ -19,11 +19,19 @@ export const mediaPaths = {
   translations: '/audio/translations',
 } satisfies ProviderPaths
 
+/** Path of realtime, likewise. */
+export const realtimePaths = { realtime: '/realtime' } satisfies ProviderPaths
+
 /** Paths of rerank, likewise. Servers other than Cohere accept requests of both its versions. */
 export const rerankPaths = { rerank: '/rerank', rerank_v2: '/rerank' } satisfies ProviderPaths
 
 /** All paths of servers of unknown kind. */
-export const allPaths = { ...openAiPaths, ...mediaPaths, ...rerankPaths } satisfies ProviderPaths
+export const allPaths = {
+  ...openAiPaths,
+  ...mediaPaths,
+  ...rerankPaths,
+  ...realtimePaths,
+} satisfies ProviderPaths
 
 /** A service with OpenAI's API. `address` is undefined if the configuration must set it. */
 export type CompatibleService = {

@@ -1,4 +1,4 @@
-import { mediaPaths, openAiCompatible, openAiPaths, rerankPaths } from './openai-compatible.ts'
+import { mediaPaths, openAiCompatible, openAiPaths, realtimePaths, rerankPaths } from './openai-compatible.ts'
 import { fixedKind, type ProviderKind, type ProviderPaths } from './provider.ts'
 
 const { responses, ...withoutResponses } = openAiPaths
@@ -52,7 +52,10 @@ const presets: Readonly<Record<string, Preset>> = {
     address: 'https://api.together.xyz/v1',
     paths: { ...withoutResponses, ...rerankPaths, images, speech, transcriptions, translations },
   },
-  xai: { address: 'https://api.x.ai/v1', paths: { ...chatAndResponses, images, image_edits } },
+  xai: {
+    address: 'https://api.x.ai/v1',
+    paths: { ...chatAndResponses, ...realtimePaths, images, image_edits },
+  },
 }
 
 /** The kinds of all presets. */

@@ -36,6 +36,8 @@ export type Provider = {
   namesOtherModel?(path: string, model: string): boolean
   /** The query of a request to a path; `query` of the client is empty or starts with `?`. */
   editQuery?(query: string, path: string): string
+  /** Query parameter of realtime with the model. Default: `model`. */
+  readonly realtimeModelParameter?: string
   /** Edits of the body of a call of the provider's API, after all others. */
   changesFor?(endpoint: Endpoint, call: ProviderCall): BodyChanges | undefined
   /** `max_tokens` is sent as `max_completion_tokens` for this model. */

@@ -95,6 +95,7 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   speech: () => typedState('speech.audio.done"'),
   transcriptions: () => typedState('transcript.text.done"'),
   translations: () => openAiState,
+  realtime: () => openAiState,
 }
 
 /** Finds the last event by its type, because not all servers name these events. */

@@ -24,6 +24,8 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
       return openAiUsage(message['usage'])
     case 'responses':
       return responsesUsage(nested(message, 'response'))
+    case 'realtime':
+      return realtimeUsage(nested(message, 'response'))
     case 'messages':
       return anthropicUsage(nested(message, 'message'))
     case 'generate_content':
@@ -108,6 +110,20 @@ function responsesUsage(value: JsonValue | undefined): Usage | undefined {
     cacheCreationInputTokens: 0,
     reasoningTokens: detail(value['output_tokens_details'], 'reasoning_tokens'),
   })
+}
+
+/** https://platform.openai.com/docs/api-reference/realtime-server-events/response/done */
+function realtimeUsage(value: JsonValue | undefined): Usage | undefined {
+  const tokens = responsesUsage(value)
+  if (tokens === undefined || !isJsonObject(value)) return tokens
+  const input = value['input_token_details']
+  return {
+    ...tokens,
+    cachedInputTokens: detail(input, 'cached_tokens'),
+    inputAudioTokens: audioTokens(input),
+    cachedInputAudioTokens: isJsonObject(input) ? audioTokens(input['cached_tokens_details']) : undefined,
+    outputAudioTokens: audioTokens(value['output_token_details']),
+  }
 }
 
 /** https://platform.openai.com/docs/api-reference/audio: older models report seconds, which are no tokens. */
@@ -227,13 +243,11 @@ function titanUsage(value: JsonValue | undefined): Usage | undefined {
   const inputTokens = count(value)
   if (inputTokens === undefined) return undefined
   return usage({
-    ...{
-      inputTokens,
-      outputTokens: 0,
-      cachedInputTokens: 0,
-      cacheCreationInputTokens: 0,
-      reasoningTokens: 0,
-    },
+    inputTokens,
+    outputTokens: 0,
+    cachedInputTokens: 0,
+    cacheCreationInputTokens: 0,
+    reasoningTokens: 0,
   })
 }
 

@@ -70,7 +70,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
   if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)
   const options = json?.value['stream_options']
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
-  const mode = passthroughOf(resolution.candidates)
+  const mode = endpoint === 'realtime' ? undefined : passthroughOf(resolution.candidates)
   const previous =
     endpoint === 'responses' &&
     json !== undefined &&
@@ -123,8 +123,7 @@ export function unknownEndpoint(path: string): Refusal {
 }
 
 /** Calls of OpenAI's API that clients may expect. */
-const unservedCall =
-  /\/v1\/(files|uploads|batches|realtime|conversations|vector_stores|fine_tuning|videos)(?:\/|$)/
+const unservedCall = /\/v1\/(files|uploads|batches|conversations|vector_stores|fine_tuning|videos)(?:\/|$)/
 
 /** The mode of a call whose candidates all have `passthrough`; else requests are read as usual. */
 function passthroughOf(candidates: readonly Candidate[]): 'detect' | 'opaque' | undefined {

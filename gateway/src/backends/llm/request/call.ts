@@ -178,6 +178,11 @@ export function releaseRequest(call: Call): void {
   call.bytes = emptyBuffer
 }
 
+/** Whether a call is a connection of realtime, whose responses are calls of their own. */
+export function isConnection({ endpoint, json }: Call): boolean {
+  return endpoint === 'realtime' && json === undefined
+}
+
 /** The call of an exchange with a parsed LLM request, else undefined. */
 export function callOf({ llm }: Exchange): Call | undefined {
   return llm?.call

@@ -22,6 +22,7 @@ export type ClientEndpoint =
   | 'translations'
   | 'generate_content'
   | 'gemini_count_tokens'
+  | 'realtime'
 
 /**
  * Calls of clients and of upstreams: `predict` of Vertex AI and the calls of Amazon Bedrock
@@ -50,6 +51,8 @@ export type EndpointMatch =
     }
   /** Forwarded unchanged, as permitted by the configuration. */
   | { readonly kind: 'passthrough' }
+  /** Would open connections that bypass the gateway. */
+  | { readonly kind: 'bypass' }
   | { readonly kind: 'unknown' }
 
 /** The operation of each call, for rules, because paths have many spellings. */
@@ -73,6 +76,7 @@ export const operations: Readonly<
   translations: { operation: 'translation', api: 'audio_translations' },
   generate_content: { operation: 'chat', api: 'generate_content' },
   gemini_count_tokens: { operation: 'count_tokens', api: 'gemini_count_tokens' },
+  realtime: { operation: 'realtime', api: 'realtime' },
   models: { operation: 'list_models', api: 'models' },
   stored: { operation: 'stored_response', api: 'responses' },
   passthrough: { operation: 'passthrough', api: 'passthrough' },
@@ -93,6 +97,7 @@ export type Endpoints = {
 }
 
 const unknown: EndpointMatch = { kind: 'unknown' }
+const bypass: EndpointMatch = { kind: 'bypass' }
 const passthrough: EndpointMatch = { kind: 'passthrough' }
 
 /** Calls at their default paths; `passesUnknown` forwards unknown paths. */
@@ -103,6 +108,7 @@ export function defaultEndpoints(passesUnknown: boolean): Endpoints {
       const match = matchEndpoint(path)
       if (match.kind === 'stored') return { ...match, passes: true }
       if (match.kind !== 'unknown') return match
+      if (isRealtimeCall(canonicalPath(path))) return bypass
       return isDisguisedEndpoint(path) ? match : passthrough
     },
     errorFormat: errorFormatOf,
@@ -126,6 +132,7 @@ export const routeTypes = {
   audioTranslations: { kind: 'endpoint', endpoint: 'translations' },
   generateContent: { kind: 'endpoint', endpoint: 'generate_content' },
   geminiCountTokens: { kind: 'endpoint', endpoint: 'gemini_count_tokens' },
+  realtime: { kind: 'endpoint', endpoint: 'realtime' },
   models: { kind: 'models', id: undefined },
   passthrough,
 } satisfies Record<string, EndpointMatch>
@@ -216,6 +223,9 @@ const endpointPaths: ReadonlyMap<string, EndpointMatch> = new Map([
   ['/audio/speech', { kind: 'endpoint', endpoint: 'speech' }],
   ['/audio/transcriptions', { kind: 'endpoint', endpoint: 'transcriptions' }],
   ['/audio/translations', { kind: 'endpoint', endpoint: 'translations' }],
+  ['/realtime', { kind: 'endpoint', endpoint: 'realtime' }],
+  // Paths of Azure's SDKs.
+  ['/openai/realtime', { kind: 'endpoint', endpoint: 'realtime' }],
   ['/models', { kind: 'models', id: undefined }],
 ] satisfies [string, EndpointMatch][])
 
@@ -236,7 +246,18 @@ export function matchEndpoint(path: string): EndpointMatch {
     return { kind: 'models', id: decodePercent(rest.slice(modelPrefix.length)) }
   const stored = rest.startsWith(responsePrefix) ? storedAt(rest.slice(responsePrefix.length)) : undefined
   if (stored) return { kind: 'stored', ...stored, passes: false }
-  return path.endsWith(rerankV2Path) ? rerankV2 : unknown
+  if (path.endsWith(rerankV2Path)) return rerankV2
+  return isRealtimeCall(rest) ? bypass : unknown
+}
+
+/**
+ * Ephemeral keys of the provider, and calls over WebRTC or SIP: their media and events would not pass through
+ * the gateway.
+ */
+function isRealtimeCall(path: string): boolean {
+  return /\/realtime\/(?:client_secrets|calls|sessions|transcription_sessions|translations)(?:\/|$)/.test(
+    path,
+  )
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { CallEstimate, Exchange } from '../../../pipeline/exchange.ts'
 import type { Prices } from '../catalog/prices.ts'
 import { estimateTokens } from '../reply/usage.ts'
-import { callOf } from './call.ts'
+import { callOf, isConnection } from './call.ts'
 import { operations } from './endpoints.ts'
 import { outputLimit } from './output-limit.ts'
 
@@ -25,6 +25,8 @@ export function createEstimate(prices: Prices | undefined): (exchange: Exchange)
     const { endpoint, bytes } = call
     if (call.stored !== undefined || endpoint === 'moderations') return nothing
     if (operations[endpoint].operation === 'count_tokens') return nothing
+    // A connection of realtime costs nothing itself: each of its responses is a call.
+    if (isConnection(call)) return nothing
     const { llmRequest = {} } = exchange.facts
     const inputTokens =
       bytes.length <= maxPlainBytes ? Math.ceil(bytes.length / bytesPerToken) : estimateTokens(llmRequest)

@@ -33,6 +33,7 @@ import { readForm } from './form/form.ts'
 import { readFormBoundary } from './form/media-type.ts'
 import { geminiCallIn } from './gemini-path.ts'
 import { configuredOf } from './llm-message.ts'
+import { bypassesGateway, readRealtimeRequest } from './realtime-request.ts'
 
 /** Body of model list requests, which is neither read nor forwarded. */
 const emptyBody = new Uint8Array(0)
@@ -48,10 +49,12 @@ export function readRequest(
   exchange: Exchange,
   rules: RequestRules,
 ): Promise<Reply | undefined> | Reply | undefined {
+  // A response of a realtime connection, which is described already.
+  if (exchange.llm !== undefined) return undefined
   const method = exchange.forwarding?.method ?? exchange.facts.request.method
   const path = requestPath(exchange)
   const match = rules.endpoints.match(path)
-  if (match.kind !== 'unknown')
+  if (match.kind !== 'unknown' && match.kind !== 'bypass')
     exchange.llm = {
       operation: operations[match.kind === 'endpoint' ? match.endpoint : match.kind],
       estimate: rules.estimate,
@@ -64,6 +67,7 @@ export function readRequest(
       exchange.facts.body = emptyBody
       return method === 'GET' || method === 'HEAD' ? undefined : methodNotAllowed(exchange, 'GET, HEAD')
     case 'endpoint':
+      if (match.endpoint === 'realtime') return readRealtime(exchange, method, rules)
       if (method !== 'POST') return methodNotAllowed(exchange, 'POST')
       return readCall(exchange, match.endpoint, rules)
     case 'stored':
@@ -72,6 +76,8 @@ export function readRequest(
       if (!passthroughMethods.has(method))
         return methodNotAllowed(exchange, [...passthroughMethods].join(', '))
       return readPassthrough(exchange, rules)
+    case 'bypass':
+      return refuse(exchange, bypassesGateway)
     case 'unknown':
       return refuse(exchange, unknownEndpoint(path))
   }
@@ -161,6 +167,23 @@ function requestedModel({ model }: JsonObject, { models }: RequestRules): string
 /** The model of a request whose body has none, in a path of Azure's SDKs. */
 function modelInPath(exchange: Exchange, { model }: JsonObject): string | undefined {
   return model === undefined ? deploymentIn(requestPath(exchange))?.model : undefined
+}
+
+/** Reads the request of a realtime connection. Its query has the model. */
+function readRealtime(exchange: Exchange, method: string, rules: RequestRules): Reply | undefined {
+  if (method !== 'GET') return methodNotAllowed(exchange, 'GET')
+  exchange.facts.body = emptyBody
+  const read = readRealtimeRequest(exchange)
+  if (read.kind === 'refused') return refuse(exchange, read.refusal)
+  const model = requestedModel(read.model === undefined ? {} : { model: read.model }, rules)
+  if (model === undefined)
+    return refuse(exchange, { ...missingModel, message: 'the query must have a model' })
+  const bytes = Buffer.from(emptyBody)
+  return acceptCall(
+    exchange,
+    { endpoint: 'realtime', bytes, json: undefined, files: undefined, model },
+    rules,
+  )
 }
 
 type StoredMatch = Extract<EndpointMatch, { kind: 'stored' }> & { method: string }

@@ -1,0 +1,193 @@
+import { exactObject } from '../../../lib/json/exact.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import { type JsonText, readJsonObject } from '../../../lib/json/text.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { ConnectionCalls, Exchange, StartedCall } from '../../../pipeline/exchange.ts'
+import { recordHead } from '../../../pipeline/recording/recording.ts'
+import { startRecord } from '../attempt/attempt-record.ts'
+import { estimateUsage, usageIn } from '../reply/usage.ts'
+import { type Attempt, createAttempt, createCall } from '../request/call.ts'
+import { operations } from '../request/endpoints.ts'
+import { eventIdOf } from './error-event.ts'
+
+/** Calls of a connection: its responses, and the transcriptions that the provider charges. */
+export type RealtimeResponses = {
+  /** Admits a response that the client requests. Returns the reply of a refusal. */
+  request(event: JsonText): Promise<Reply | undefined>
+  /** Admits a response that the provider has started by itself; those requested are admitted. */
+  created(response: JsonObject): Promise<Reply | undefined>
+  /** Counts generated text of a response, for an estimate of its usage. */
+  generated(id: string | undefined, bytes: number): void
+  /** Ends a response with its usage. */
+  done(response: JsonObject): void
+  /** Ends a request that the provider has refused. */
+  refused(eventId: string): void
+  /** Charges a transcription. */
+  transcribed(event: JsonObject, model: string | undefined): Promise<void>
+  /** Ids of responses in progress. */
+  activeIds(): string[]
+  /** Ends all responses, with estimates for those in progress. */
+  endAll(): void
+}
+
+/** One response. Its attempt has no usage before the provider has created it. */
+type Turn = {
+  readonly call: Extract<StartedCall, { kind: 'admitted' }>
+  readonly attempt: Attempt
+  readonly eventId: string | undefined
+}
+
+/** Responses that a client may request before the provider has created them. */
+const maxPending = 32
+
+/** Creates the calls of a connection that `connection` has opened. */
+export function createResponses(
+  connection: Attempt,
+  calls: ConnectionCalls,
+  { clock }: Pick<CompileContext, 'clock'>,
+): RealtimeResponses {
+  const pending: Turn[] = []
+  const active = new Map<string, Turn>()
+  /** Tokens of the conversation, as of the last response: the input of the next one. */
+  let contextTokens = 0
+
+  async function start(json: JsonText): Promise<Turn | Reply> {
+    let attempt: Attempt | undefined
+    const call = await calls.start((exchange) => {
+      attempt = describeCall(exchange, connection, json)
+    })
+    if (call.kind === 'refused') return call.reply
+    if (attempt === undefined) throw new Error('a call was not described')
+    return { call, attempt, eventId: eventIdOf(json.value['event_id']) }
+  }
+
+  function begin(turn: Turn): Turn {
+    const { attempt } = turn
+    attempt.call.attempt = attempt
+    attempt.succeeded = true
+    const record = startRecord(attempt.exchange, attempt.candidate, clock)
+    if (record) recordHead(record, { status: 200, headers: {} }, clock)
+    return turn
+  }
+
+  function end({ call, attempt }: Turn, isComplete: boolean): void {
+    const { firstByteAt, generatedBytes } = attempt
+    call.end({ complete: isComplete, status: 200, bytesSent: generatedBytes, firstByteAt })
+  }
+
+  return {
+    async request(event) {
+      if (pending.length >= maxPending) return tooManyPending
+      const turn = await start(event)
+      if ('status' in turn) return turn
+      pending.push(turn)
+      return undefined
+    },
+    async created({ id }) {
+      const requested = pending.shift()
+      const turn = requested ?? (await start(withoutEvent(connection)))
+      if ('status' in turn) return turn
+      begin(turn)
+      if (typeof id === 'string' && !active.has(id)) active.set(id, turn)
+      else end(turn, false)
+      return undefined
+    },
+    generated(id, bytes) {
+      const attempt = id === undefined ? undefined : active.get(id)?.attempt
+      if (attempt === undefined) return
+      attempt.firstByteAt ??= clock.monotonic()
+      attempt.generatedBytes += bytes
+    },
+    done(response) {
+      const { id, status } = response
+      const turn = typeof id === 'string' ? active.get(id) : undefined
+      if (turn === undefined || typeof id !== 'string') return
+      active.delete(id)
+      const { attempt } = turn
+      const usage = usageIn('realtime', { response })
+      attempt.usage = usage ?? estimateUsage(undefined, contextTokens, attempt.generatedBytes)
+      attempt.usageFinal = true
+      contextTokens = attempt.usage.totalTokens
+      if (status === 'failed') attempt.exchange.log.errorCode ??= 'upstream_error'
+      end(turn, status === 'completed')
+    },
+    refused(eventId) {
+      const index = pending.findIndex((turn) => turn.eventId === eventId)
+      const [turn] = index === -1 ? [] : pending.splice(index, 1)
+      if (turn === undefined) return
+      turn.attempt.exchange.log.errorCode ??= 'upstream_error'
+      end(turn, false)
+    },
+    async transcribed(event, model) {
+      const usage = usageIn('realtime', event)
+      if (usage === undefined) return
+      const turn = await start(withoutEvent(connection))
+      // The provider has charged it already: a refusal concerns the next response.
+      if ('status' in turn) return
+      const { attempt } = begin(turn)
+      attempt.usage = usage
+      attempt.usageFinal = true
+      attempt.responseModel = model
+      end(turn, true)
+    },
+    activeIds: () => [...active.keys()],
+    endAll() {
+      for (const turn of pending.splice(0)) end(turn, false)
+      for (const turn of active.values()) {
+        const { attempt } = turn
+        attempt.usage = estimateUsage(undefined, contextTokens, attempt.generatedBytes)
+        attempt.usageFinal = true
+        end(turn, false)
+      }
+      active.clear()
+    },
+  }
+}
+
+const tooManyPending: Reply = {
+  status: 429,
+  headers: {},
+  body: Buffer.from(`more than ${maxPending} responses are requested`),
+}
+
+/** Describes a call for rules, limits and budgets. */
+function describeCall(exchange: Exchange, connection: Attempt, json: JsonText): Attempt {
+  const { candidate, call, exchange: opened } = connection
+  const { target, model } = candidate
+  const { response } = json.value
+  const request = { ...(isJsonObject(response) ? response : {}), model }
+  const described = readJsonObject(JSON.stringify(request))
+  exchange.facts.llmRequest = described.kind === 'object' ? exactObject(described) : { model }
+  exchange.facts.llm = {
+    ...operations.realtime,
+    requestModel: opened.facts.llm?.requestModel ?? model,
+    configuredModel: target.configuredModel,
+    provider: target.provider.name,
+    streaming: true,
+    responseModel: undefined,
+    cost: undefined,
+    costStatus: undefined,
+  }
+  const own = createCall({
+    ...call,
+    bytes: Buffer.from(json.text),
+    json,
+    candidates: [candidate],
+    streaming: true,
+  })
+  exchange.llm = {
+    operation: operations.realtime,
+    estimate: opened.llm?.estimate,
+    message: undefined,
+    rulesOfModels: () => (target.authorization === undefined ? [] : [target.authorization]),
+    call: own,
+  }
+  return createAttempt(exchange, own, candidate, { translation: undefined, settings: undefined })
+}
+
+/** The request of a call without an event of the client. */
+function withoutEvent({ candidate: { model } }: Attempt): JsonText {
+  const text = JSON.stringify({ model })
+  return { kind: 'object', text, value: { model }, hasLargeNumbers: false }
+}

@@ -1,0 +1,176 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Delivery } from '../../net/http/incoming-request.ts'
+import type { Reply } from '../../net/http-client/send.ts'
+import { replyToError } from '../errors.ts'
+import { type ConnectionCalls, createAuthState, type Exchange, type StartedCall } from '../exchange.ts'
+import type { Policy, Repetition } from '../policy.ts'
+import type { Recording } from '../recording/recording.ts'
+import type { HttpListener, Listener, Route } from '../snapshot.ts'
+import type { RequestTelemetry } from '../tracing/tracing.ts'
+
+/** Parts of the pipeline that calls of a connection have in common with requests. */
+export type CallParts = {
+  readonly clock: Clock
+  listener(): Listener | undefined
+  nextRequestId(): string
+  createRecording(): Recording | undefined
+  startTelemetry(telemetry: RequestTelemetry, exchange: Exchange): void
+  /** Ends the entered policies, and reports the call. */
+  end(call: Exchange, delivery: Delivery, handled: Handled): void
+}
+
+type Handled = {
+  readonly route: Route
+  readonly listener: HttpListener
+  readonly entered: readonly Policy[]
+}
+
+/** The request of the connection, before policies have changed it, and its route. */
+export type Opening = {
+  readonly exchange: Exchange
+  readonly route: Route
+  readonly listener: HttpListener
+}
+
+/** Creates the calls of a connection. */
+export function createConnectionCalls(opening: Opening, parts: CallParts): ConnectionCalls {
+  const { clock } = parts
+  const received = {
+    ...opening.exchange.facts.request,
+    headers: { ...opening.exchange.facts.request.headers },
+  }
+  let { exchange: current, route, listener } = opening
+
+  function policiesThatRepeat(repeats: Repetition, exchange: Exchange): Policy[] {
+    return route.policies.flatMap((configured) => {
+      if (configured.repeats !== repeats) return []
+      return configured.select === undefined ? configured : (configured.select(exchange) ?? [])
+    })
+  }
+
+  async function start(prepare: (exchange: Exchange) => void): Promise<StartedCall> {
+    const call = callOn(current, parts)
+    if (listener.telemetry !== undefined) parts.startTelemetry(listener.telemetry, call)
+    prepare(call)
+    const entered: Policy[] = []
+    const handled = { route, listener, entered }
+    const reply = await enter(call, policiesThatRepeat('call', call), entered)
+    const end = (delivery: Delivery) => parts.end(call, delivery, handled)
+    if (reply === undefined) return { kind: 'admitted', exchange: call, end }
+    end({ complete: true, status: reply.status, bytesSent: 0, firstByteAt: undefined })
+    return { kind: 'refused', exchange: call, reply }
+  }
+
+  async function recheck(isExpired: boolean): Promise<Reply | undefined> {
+    const latest = parts.listener()
+    if (latest === listener && !isExpired) return undefined
+    const fresh = requestAgain(opening.exchange, received, clock)
+    if (latest?.kind !== 'http') return routeRemoved
+    const found = latest.match(fresh.facts.request, fresh.connection)
+    if (found?.target.traffic !== 'llm') return routeRemoved
+    route = found.target
+    listener = latest
+    fresh.route = found
+    fresh.facts.route = route
+    const reply = await enter(fresh, policiesThatRepeat('credential', fresh), [])
+    if (reply === undefined)
+      current = { ...current, auth: fresh.auth, facts: { ...fresh.facts, llm: current.facts.llm } }
+    return reply
+  }
+
+  return {
+    start,
+    recheck,
+    checkRequest: (exchange) => enter(exchange, policiesThatRepeat('content', exchange), []),
+    async checkReply(exchange, reply) {
+      let checked = reply
+      for (const policy of policiesThatRepeat('content', exchange).reverse()) {
+        try {
+          checked = (await policy.onReply?.(exchange, checked)) ?? checked
+        } catch (error) {
+          return replyToError(exchange, error)
+        }
+      }
+      return checked
+    },
+    get current() {
+      return current
+    },
+  }
+}
+
+/** The refusal of a connection whose route is not in the current configuration. */
+const routeRemoved: Reply = { status: 404, headers: {}, body: Buffer.from('the route was removed') }
+
+/** Runs the request phase of policies. A failed check refuses. */
+async function enter(
+  exchange: Exchange,
+  policies: readonly Policy[],
+  entered: Policy[],
+): Promise<Reply | undefined> {
+  try {
+    for (const policy of policies) {
+      entered.push(policy)
+      const reply = await policy.onRequest?.(exchange)
+      if (reply !== undefined) return reply
+    }
+    return undefined
+  } catch (error) {
+    return replyToError(exchange, error)
+  }
+}
+
+/** State that each call has for itself. */
+function withoutCallState(exchange: Exchange): Exchange {
+  return {
+    ...exchange,
+    limits: undefined,
+    llm: undefined,
+    guards: undefined,
+    budgets: undefined,
+    charges: undefined,
+    payload: undefined,
+    recording: undefined,
+    trace: undefined,
+    metricLabels: undefined,
+    retains: undefined,
+    calls: undefined,
+    log: { refusedBy: undefined, errorCode: undefined, failure: undefined },
+  }
+}
+
+function callOn(connection: Exchange, { clock, nextRequestId, createRecording }: CallParts): Exchange {
+  const { facts } = connection
+  return {
+    ...withoutCallState(connection),
+    facts: {
+      ...facts,
+      request: { ...facts.request, arrivedAt: clock.now() },
+      llmRequest: undefined,
+      llm: undefined,
+      usage: undefined,
+    },
+    startedAt: clock.monotonic(),
+    requestId: nextRequestId(),
+    recording: createRecording(),
+  }
+}
+
+/** The request of a connection as it was received. */
+function requestAgain(connection: Exchange, request: Exchange['facts']['request'], clock: Clock): Exchange {
+  return {
+    ...withoutCallState(connection),
+    facts: {
+      clock,
+      request: { ...request, headers: { ...request.headers } },
+      source: connection.facts.source,
+      destination: connection.facts.destination,
+      jwt: undefined,
+      apiKey: undefined,
+      llmRequest: undefined,
+      llm: undefined,
+      usage: undefined,
+    },
+    auth: createAuthState(),
+  }
+}
