@@ -205,6 +205,48 @@ describe('routes of an ai backend', () => {
     expect(exchange.facts.usage).toBeUndefined()
   })
 
+  const azure = (model?: string): LlmBackendConfig => ({
+    provider: { azure: { resourceName: 'contoso', resourceType: 'openAI', apiVersion: '2024-10-21', model } },
+    policies: { ai: { routes: { '*': 'passthrough' } }, backendAuth: { key: 'k' } },
+  })
+  const gemini: LlmBackendConfig = {
+    provider: { gemini: {} },
+    policies: { ai: { routes: { '*': 'passthrough' } }, backendAuth: { key: 'k' } },
+  }
+  const deployment = (name: string) => `/openai/deployments/${name}/videos/remix`
+
+  it.each([
+    [azure('small'), deployment('large'), {}],
+    [azure('small'), deployment('small/../large'), {}],
+    [azure('small'), deployment('small%252f..%252flarge'), {}],
+    [azure('small'), '/openai/Deployments/large/videos/remix', {}],
+    [azure(), deployment('large'), { model: 'small' }],
+    [gemini, '/v1beta/models/large:embedText', { model: 'small' }],
+    [gemini, '/v1beta/tunedModels/large:transferOwnership', { model: 'small' }],
+    [openAi, deployment('large'), { model: 'small' }],
+  ])('do not pass another model in a path through: %#', async (config, path, body) => {
+    const gateway = gatewayOf({ ...config, policies: { ai: { routes: { '*': 'passthrough' } } } })
+    const { status, text } = await call(gateway, { path, body })
+    expect([status, gateway.sent]).toEqual([404, []])
+    expect(text).toContain('names another model')
+  })
+
+  it.each([
+    [azure(), deployment('large')],
+    [azure('large'), deployment('large')],
+    [gemini, '/v1beta/models/large:embedText'],
+    [gemini, '/v1beta/tunedModels/large:embedText'],
+  ])('pass the model in a path through, under the rules of keys: %#', async (config, path) => {
+    const gateway = gatewayOf(config)
+    expect((await call(gateway, { path, body: {} })).status).toBe(200)
+    const refused = await call(gateway, { path, body: {}, mayUseModel: (model) => model === 'small' })
+    expect([refused.status, gateway.sent.length]).toEqual([403, 1])
+    const text = { 'content-type': 'text/plain' }
+    expect((await call(gateway, { path, body: 'x', headers: text })).status).toBe(200)
+    const form = await call(gateway, { path, body: 'x', headers: text, mayUseModel: () => false })
+    expect([form.status, gateway.sent.length]).toEqual([403, 2])
+  })
+
   it.each(['/V1/Messages', '/v1/messages;x', '/v1%2fmessages', '/v1/chat\\completions'])(
     'do not pass %s through, which may be a call that is counted',
     async (path) => {

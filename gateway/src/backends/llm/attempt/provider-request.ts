@@ -157,7 +157,7 @@ const unreadCall: Refused = {
     status: 404,
     code: 'unknown_endpoint',
     message:
-      'the path is another spelling of a call of the provider: use /v1 and the path of the call, and name the model in the body',
+      'the path names another model, or is another spelling of a call of the provider: use /v1 and the path of the call, and name the model in the body',
   },
 }
 

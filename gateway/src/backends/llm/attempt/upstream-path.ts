@@ -1,6 +1,7 @@
 import type { Target } from '../models/target.ts'
 import { type ProviderCall, type ProviderPath, pathsOf } from '../providers/provider.ts'
 import { canonicalPath, pathAfterVersion } from '../request/endpoints.ts'
+import { namesOtherModel } from '../request/path-model.ts'
 
 /** The path at the upstream of a path of the provider. */
 export function pathAt({ fixedPath, basePath }: Target, path: ProviderPath): string {
@@ -14,8 +15,10 @@ export function pathAt({ fixedPath, basePath }: Target, path: ProviderPath): str
 export function unreadPath(path: string, target: Target, call: ProviderCall): string | undefined {
   const upstream = passthroughPath(path, target)
   const { provider, preservesPath } = target
-  if (preservesPath) return upstream
   const plain = canonicalPath(upstream)
+  if (namesOtherModel(plain, call.model)) return undefined
+  // Explicit routes forward other calls unread.
+  if (preservesPath) return provider.namesOtherModel?.(plain, call.model) ? undefined : upstream
   // A body that is not streamed may have the path of a streamed one.
   const calls = [true, false].flatMap((streaming) => Object.values(pathsOf(provider, { ...call, streaming })))
   const isKnown = calls.some((known) => canonicalPath(pathAt(target, known)) === plain)

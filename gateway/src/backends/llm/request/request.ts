@@ -33,6 +33,7 @@ import { readForm } from './form/form.ts'
 import { readFormBoundary } from './form/media-type.ts'
 import { geminiCallIn } from './gemini-path.ts'
 import { configuredOf } from './llm-message.ts'
+import { modelOfPath } from './path-model.ts'
 import { bypassesGateway, readRealtimeRequest } from './realtime-request.ts'
 
 /** Body of model list requests, which is neither read nor forwarded. */
@@ -212,17 +213,18 @@ function readStored(
   )
 }
 
-/** Reads a passthrough request. It goes to the model named in its body, else to the model `*`. */
+/** Reads a passthrough request. It goes to the model in its body, else in its path, else to the model `*`. */
 async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise<Reply | undefined> {
   const mediaType = readJsonMediaType(exchange.facts.request.headers)
   if (mediaType === 'charset') return refuse(exchange, notUtf8)
   const body = await readRequestBody(exchange, rules)
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   exchange.facts.body = body.bytes
+  const ofPath = modelOfPath(requestPath(exchange)) ?? unnamedModel
   if (body.bytes.length === 0 || mediaType === 'other') {
     return acceptCall(
       exchange,
-      { endpoint: 'passthrough', bytes: body.bytes, json: undefined, files: undefined, model: unnamedModel },
+      { endpoint: 'passthrough', bytes: body.bytes, json: undefined, files: undefined, model: ofPath },
       rules,
     )
   }
@@ -232,7 +234,7 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
   )
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { model } = read.json.value
-  const name = typeof model === 'string' && model !== '' ? model : unnamedModel
+  const name = typeof model === 'string' && model !== '' ? model : ofPath
   return acceptCall(
     exchange,
     { endpoint: 'passthrough', bytes: body.bytes, json: read.json, files: undefined, model: name },
