@@ -40,6 +40,22 @@ describe('the token cache', () => {
     await expect(cache.get('key', () => Promise.reject(new Error('down')))).rejects.toThrow('down')
   })
 
+  it.each([0, -5, 1])('serves a token that ends in %d ms for a second', async (lifetimeMs) => {
+    const { cache, clock } = cacheAt()
+    await cache.get('key', () => lasting('short', lifetimeMs))
+    clock.ms = 500
+    expect(cache.get('key', () => lasting('unused'))).toBe('short')
+    clock.ms = 1_001
+    expect(await cache.get('key', () => lasting('new'))).toBe('new')
+  })
+
+  it('requests a token anew after a day, whatever lifetime a server reports', async () => {
+    const { cache, clock } = cacheAt()
+    await cache.get('key', () => lasting('old', Number.POSITIVE_INFINITY))
+    clock.ms = 86_400_000
+    expect(await cache.get('key', () => lasting('new'))).toBe('new')
+  })
+
   it('does not repeat a failure of a request that was not sent', async () => {
     const { cache } = cacheAt()
     const refused = () => Promise.reject(new RequestNotSent('credential_unavailable', 'too many'))

@@ -33,6 +33,10 @@ type Entry<T> = {
 
 /** A token is not used shortly before its end: it must be valid at the backend. */
 const marginMs = 15_000
+/** A token that has ended by the clocks of others is used for a moment: each request would request one. */
+const minUsableMs = 1_000
+/** Servers may report any number. */
+const maxLifetimeMs = 86_400_000
 const refreshShare = 0.2
 const firstBackoffMs = 500
 const maxBackoffMs = 30_000
@@ -57,9 +61,10 @@ export function createTokenCache<T extends object | string = string>(
 
   async function renew(entry: Entry<T>, request: () => Promise<TimedToken<T>>): Promise<T> {
     try {
-      const { token, lifetimeMs } = await Promise.resolve().then(request)
+      const { token, lifetimeMs: reportedMs } = await Promise.resolve().then(request)
       const now = monotonic()
-      const usableMs = lifetimeMs - Math.min(marginMs, lifetimeMs / 2)
+      const lifetimeMs = Math.min(reportedMs, maxLifetimeMs)
+      const usableMs = Math.max(lifetimeMs - Math.min(marginMs, lifetimeMs / 2), minUsableMs)
       Object.assign(entry, { token, failures: 0, failure: undefined, staleAt: now + usableMs })
       entry.refreshAt = entry.staleAt - usableMs * refreshShare
       return token

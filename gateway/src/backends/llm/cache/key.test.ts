@@ -58,6 +58,22 @@ it('is equal for an identity with other credentials and names', () => {
   )
 })
 
+it('contains the metadata of an authorization service, which may be the only identity', () => {
+  const exchangeWith = (extAuthz: Facts['extAuthz'], headers = {}) => ({
+    ...fixtureExchange({ method: 'POST', path: '/v1/chat/completions', headers }, { extAuthz }),
+    extAuthz: [{ policy: 'p' } as never],
+  })
+  const keys = [
+    exchangeWith({ user: 'ada' }),
+    exchangeWith({ user: 'bob' }),
+    exchangeWith(undefined, { cookie: 'session=1' }),
+    exchangeWith(undefined, { cookie: 'session=2' }),
+  ].map((exchange) => cacheKeys(exchange, call, candidate, cache)?.exact)
+  expect(new Set(keys).size).toBe(4)
+  expect(keys).not.toContain(undefined)
+  expect(cacheKeys(exchangeWith(undefined), call, candidate, cache)).toBeUndefined()
+})
+
 it('contains neither prompt nor credential', () => {
   expect(keyOf({ apiKey: { id: 'a' } })).toMatch(/^[\w-]{43}$/)
 })

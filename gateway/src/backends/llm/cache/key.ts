@@ -77,9 +77,9 @@ function sharedBy(program: CelProgram, { facts }: Exchange): unknown {
 /**
  * The identity of the client: virtual key, subject of a token, user name, client certificate. Credentials
  * that the gateway has not verified, and which the provider or an authorization service may, count by their
- * value.
+ * value. Undefined if only an authorization service knows the client, and has reported no metadata.
  */
-function identityOf({ facts, auth }: Exchange): unknown {
+function identityOf({ facts, auth, extAuthz }: Exchange): unknown {
   const { apiKey, key, jwt, token, basicAuth, source, request } = facts
   const owner: unknown[] = ['client']
   if (apiKey) owner.push(typeof apiKey['id'] === 'string' ? ['id', apiKey['id']] : ['key', key?.reveal()])
@@ -97,6 +97,9 @@ function identityOf({ facts, auth }: Exchange): unknown {
   for (const name of credentialHeaders) {
     if (request.headers[name] !== undefined) owner.push([name, request.headers[name]])
   }
+  if (extAuthz === undefined) return owner
+  if (facts.extAuthz !== undefined) owner.push(['extAuthz', exactText(facts.extAuthz)])
+  else if (owner.length === 1) return undefined
   return owner
 }
 

@@ -192,6 +192,16 @@ describe('the identity of the environment', () => {
     expect(request.headers['authorization']).toContain('/us-west-1/')
   })
 
+  it('has the keys that another program writes to the profile', async () => {
+    const { signed, files, context } = fixture()
+    const keysFile = (id: string) => `[default]\naws_access_key_id = ${id}\naws_secret_access_key = hush\n`
+    files['/srv/g/.aws/credentials'] = keysFile('OLD')
+    expect(keyOf(await signed())).toBe('OLD')
+    files['/srv/g/.aws/credentials'] = keysFile('NEW')
+    context.clock.advance(300_000)
+    expect(keyOf(await signed())).toBe('NEW')
+  })
+
   it('is a role of the selected profile, signed by its source', async () => {
     const { signed, files, sent } = fixture({ AWS_PROFILE: 'app', AWS_REGION: 'eu-west-3' }, () => ({
       text: temporary('ROLE'),
@@ -331,6 +341,42 @@ describe('assumeRole', () => {
     })
     await expect(signed(aws, {}, as('not a name'))).rejects.toMatchObject({ code: 'credential_forbidden' })
     await expect(signed(aws)).rejects.toMatchObject({ code: 'credential_unavailable' })
+  })
+
+  it('reports no request that an error of the token service quotes', async () => {
+    const { signed } = fixture({}, () => ({
+      status: 403,
+      text: '<Error><Code>SignatureDoesNotMatch</Code><Message>x-amz-security-token:of-source</Message></Error>',
+    }))
+    const source = { ...keys, sessionToken: 'of-source', region: 'r', assumeRole: { roleArn: role } }
+    const { cause } = await signed(source).then(
+      () => ({ cause: 'none' }),
+      (error: GatewayError) => error,
+    )
+    expect(String(cause)).toContain('SignatureDoesNotMatch')
+    expect(String(cause)).not.toContain('of-source')
+  })
+
+  it('limits concurrent requests for sessions', async () => {
+    const { context } = fixture()
+    const held = Promise.withResolvers<Reply>()
+    let requests = 0
+    const send = () => {
+      requests += 1
+      return held.promise
+    }
+    const assumeRole = { roleArn: role, sessionName: { expression: 'request.headers["x-user"]' } }
+    const authorize = compileAuthorize({ aws: { ...keys, region: 'r', assumeRole } }, { ...context, send })
+    const refusals: unknown[] = []
+    for (let user = 0; user < 70; user += 1) {
+      const { facts } = fixtureExchange({ headers: { 'x-user': `user-${user}` } })
+      const request = { origin, path: '/', method: 'GET', headers: {} }
+      const applying = authorize?.apply(request, { ...noCaller, facts })
+      applying?.catch((error: unknown) => refusals.push(error))
+    }
+    await new Promise(setImmediate)
+    expect([requests, refusals.length]).toEqual([64, 6])
+    held.resolve({ status: 500, headers: {}, body: undefined })
   })
 
   it('reports the refusal of the token service with the fix, and no secret', async () => {

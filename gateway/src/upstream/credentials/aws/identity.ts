@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Caller } from '../caller.ts'
-import { createTokenCache } from '../token-cache.ts'
+import { unavailable } from '../cloud/fetch-token.ts'
+import { createTokenCache, type TimedToken } from '../token-cache.ts'
 import type { AwsAuthConfig } from './config.ts'
 import type { IdentityOptions, RequestKeys } from './keys.ts'
 import { compileContainer, compileInstance } from './metadata.ts'
@@ -126,10 +127,8 @@ function sourceOfProfile(profile: Profile, options: IdentityOptions, depth: numb
   const sourceProfile = settings.get('source_profile')
   // A profile may name itself as the source of its role: its keys are then the source.
   if (roleArn === undefined || (sourceProfile === name && depth > 0)) {
-    if (accessKeyId && secretAccessKey) {
-      const sessionToken = settings.get('aws_session_token')
-      return { kind: 'keys', keys: { accessKeyId, secretAccessKey, sessionToken } }
-    }
+    if (accessKeyId && secretAccessKey)
+      return { kind: 'request', request: async () => keysOfProfile(name, options.context) }
     for (const key of ['sso_session', 'sso_start_url', 'credential_process', 'login_session']) {
       if (settings.has(key))
         throw new Error(`${at}: ${key} is not supported: use keys, role_arn or the identity of the machine`)
@@ -153,6 +152,18 @@ function sourceOfProfile(profile: Profile, options: IdentityOptions, depth: numb
       return requestRole(keys, session)
     },
   }
+}
+
+/** Lifetime of keys of a profile: other programs replace them in its file. */
+const profileLifetimeMs = 300_000
+
+function keysOfProfile(name: string, context: CompileContext): TimedToken<AwsCredentials> {
+  const settings = readProfiles(context).get(name)
+  const accessKeyId = settings?.get('aws_access_key_id')
+  const secretAccessKey = settings?.get('aws_secret_access_key')
+  if (!accessKeyId || !secretAccessKey) throw unavailable(`aws: profile "${name}" has no keys any more`)
+  const sessionToken = settings?.get('aws_session_token')
+  return { token: { accessKeyId, secretAccessKey, sessionToken }, lifetimeMs: profileLifetimeMs }
 }
 
 function namedSource(name: string | undefined, at: string, options: IdentityOptions): KeySource {

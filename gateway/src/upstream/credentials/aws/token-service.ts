@@ -109,7 +109,9 @@ function keysIn({ status, text }: TokenFetch, action: string, now: () => number)
   if (status !== 200) {
     const code = element('Code') ?? 'unknown error'
     const hint = hints[code] ?? 'check the role and its trust policy'
-    throw unavailable(`STS ${action}: status ${status}, ${code}: ${element('Message') ?? ''} (${hint})`)
+    // Other messages quote the request, with the session token or that of the service account.
+    const message = code === 'AccessDenied' ? `: ${(element('Message') ?? '').slice(0, 500)}` : ''
+    throw unavailable(`STS ${action}: status ${status}, ${nameForLog(code)}${message} (${hint})`)
   }
   const found = {
     id: element('AccessKeyId'),
@@ -127,6 +129,11 @@ const hints: Readonly<Record<string, string>> = {
   InvalidClientTokenId: 'check the access key',
   SignatureDoesNotMatch: 'check the secret of the access key and the clock',
   InvalidIdentityToken: 'check the identity provider of the account and the audience of the token',
+}
+
+/** A code of the service, without other characters. */
+function nameForLog(code: string): string {
+  return /^[\w.]{1,80}$/.test(code) ? code : 'unknown error'
 }
 
 function unescaped(text: string | undefined): string | undefined {

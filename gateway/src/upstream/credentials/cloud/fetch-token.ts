@@ -2,7 +2,7 @@ import { createCancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { readAll } from '../../../net/http/body.ts'
 import type { OutgoingRequest, Send } from '../../../net/http-client/send.ts'
-import type { TimedToken } from '../token-cache.ts'
+import { RequestNotSent, type TimedToken } from '../token-cache.ts'
 
 /** Requests a token for a scope. Rejects with `GatewayError` (`credential_unavailable`). */
 export type RequestScope = (scope: string) => Promise<TimedToken>
@@ -15,16 +15,25 @@ export type TokenFetch = {
 }
 
 const maxResponseBytes = 64 * 1024
+/** Limit on concurrent requests of one identity: clients determine the names of sessions of a role. */
+const maxConcurrent = 64
 
 /**
  * Creates a request to a service that issues credentials. It rejects with `GatewayError`
- * (`credential_unavailable`) after `timeoutMs`, for failed connections and responses over 64 KiB.
+ * (`credential_unavailable`) after `timeoutMs`, for failed connections and responses over 64 KiB, and with
+ * `RequestNotSent` beyond 64 concurrent requests.
  */
 export function createTokenFetch(
   send: Send,
   timeoutMs: number,
 ): (request: OutgoingRequest) => Promise<TokenFetch> {
+  let active = 0
   return async ({ origin, path, method, headers, body, connection }) => {
+    if (active >= maxConcurrent) {
+      const cause = new Error('credentials: too many concurrent requests')
+      throw new RequestNotSent('credential_unavailable', unavailableMessage, { cause })
+    }
+    active += 1
     const cancellation = createCancellation()
     const timer = setTimeout(() => cancellation.cancel(), timeoutMs)
     try {
@@ -37,14 +46,17 @@ export function createTokenFetch(
         error,
       )
     } finally {
+      active -= 1
       clearTimeout(timer)
     }
   }
 }
 
+const unavailableMessage = 'no credential for the backend is available'
+
 /** The client receives no details: they describe the configuration. */
 export function unavailable(reason: string, cause?: unknown): GatewayError {
-  return new GatewayError('credential_unavailable', 'no credential for the backend is available', {
+  return new GatewayError('credential_unavailable', unavailableMessage, {
     cause: new Error(`credentials: ${reason}`, { cause }),
   })
 }
