@@ -10,6 +10,7 @@ import type { Destination } from '../../upstream/destination.ts'
 import { writeForwarded } from '../../upstream/forwarded.ts'
 import { isWithheldHeader } from '../../upstream/withheld-headers.ts'
 import { declaredLength, type ObservedBody, observeBody } from './buffered-body.ts'
+import { hideInError } from './error-body.ts'
 
 /** Parameters of one attempt that the exchange does not determine. */
 export type Attempt = {
@@ -46,11 +47,12 @@ export function forward(
   const authorizing = authorize?.apply(request, callerOf(exchange))
   const start = () => (trace === undefined ? send(request) : sendTraced(trace, request, send))
   const sent = authorizing === undefined ? start() : authorizing.then(start)
-  if (!health) return sent.then((reply) => replyToClient(reply, destination))
+  const answer = (reply: Reply) => hideInError(replyToClient(reply, destination), request, authorize)
+  if (!health) return sent.then(answer)
   return sent.then(
     (reply) => {
       health.responded(reply, exchange.facts)
-      return replyToClient(reply, destination)
+      return answer(reply)
     },
     (error: unknown) => {
       if (isDestinationFailure(error, upload)) health.failed()

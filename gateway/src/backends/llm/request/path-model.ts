@@ -1,6 +1,6 @@
 /**
- * Paths that name a model: deployments of Azure, and models and endpoints of Google before a method. Endpoints
- * of Vertex AI for OpenAI's API name the model in the body.
+ * Paths that name a model: deployments of Azure, and models and endpoints of Google before a method. Those
+ * of Vertex AI for OpenAI's API have the model in the body.
  */
 const form = /\/(?:deployments\/([^/]+)(?=\/|$)|(?:models|tunedmodels|endpoints)\/([^/:]+)(?=:[a-z]+$))/gi
 
