@@ -193,6 +193,7 @@ function compileEntry(
       },
       context,
     ),
+    sharedObjects: new Set(policies.find(({ sharedObjects }) => sharedObjects !== undefined)?.sharedObjects),
     guardrails: undefined,
     authorization: undefined,
     send: provider.local ?? context.send,

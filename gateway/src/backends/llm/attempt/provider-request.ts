@@ -14,6 +14,7 @@ import type { Call } from '../request/call.ts'
 import type { ClientEndpoint } from '../request/endpoints.ts'
 import { type Form, writeForm } from '../request/form/form.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
+import type { ItemIds } from '../stored/provider-objects.ts'
 import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
@@ -275,6 +276,7 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
     if (!Object.hasOwn(value, name) && !set.has(name)) set.set(name, text)
   }
   for (const name of target.removed ?? none) remove.add(name)
+  if (call.itemIds !== undefined) setItemIds(json, call.itemIds, set)
   if (call.reference !== undefined) set.set('previous_response_id', JSON.stringify(call.reference.stored.id))
   requestUsage(json, call, set)
   renameMaxTokens(json, call, { target, model }, { set, remove })
@@ -282,6 +284,17 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   const changes = provider.changesFor?.(call.endpoint, providerCall(call, { target, model }))
   if (changes !== undefined) applyChanges(changes, { set, remove })
   return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
+}
+
+/** Replaces ids of items by those of the provider. Complete JSON strings cannot occur inside of others. */
+function setItemIds(json: JsonText, ids: ItemIds, set: Map<string, string>): void {
+  const text = set.get('input') ?? memberText(json, 'input')
+  if (text === undefined) return
+  const replaced = text.replace(/"([\w-]{5,300})"/g, (whole, id: string) => {
+    const own = ids.get(id)
+    return own === undefined ? whole : JSON.stringify(own)
+  })
+  set.set('input', replaced)
 }
 
 /** The model of a Gemini call is in its path, and its body has none. */

@@ -19,6 +19,7 @@ import {
   bodyFields,
   finalTransformationSchema,
   overrideFields,
+  sharedObjectsSchema,
   tokenizeSchema,
   transformationSchema,
 } from './model-settings.ts'
@@ -48,6 +49,7 @@ export const llmPolicyFields = {
   prompts: bodyFields.prompts,
   promptCaching: bodyFields.promptCaching,
   cache: optional(responseCacheSchema),
+  sharedObjects: optional(sharedObjectsSchema),
   modelAliases: optional(
     map(name({ doc: 'Model name at the provider.' }), {
       doc: 'Model aliases: exact, `*`, `prefix*` or `*suffix`. `model` of the provider takes precedence.',

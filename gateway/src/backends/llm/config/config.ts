@@ -25,6 +25,7 @@ import {
   modelSettingFields,
   paramsSchema,
   providerDefaultsSchema,
+  sharedObjectsSchema,
 } from './model-settings.ts'
 import { type VirtualModelConfig, virtualModelSchema } from './virtual-models.ts'
 
@@ -105,6 +106,7 @@ const modelFields = {
   params: optional(paramsSchema),
   ...modelSettingFields,
   cache: optional(responseCacheSchema),
+  sharedObjects: optional(sharedObjectsSchema),
   passthrough: optional(
     enumeration(['detect', 'opaque'], {
       doc: 'Forwards requests to this model unchanged but for its name, in the API of the provider, also at paths of unknown calls. `detect` counts usage, `opaque` counts nothing. Guards and changes of requests do not apply.',

@@ -1,9 +1,11 @@
 import {
   boolean,
   cel,
+  enumeration,
   hostPort,
   type Infer,
   jsonObject,
+  list,
   map,
   name,
   object,
@@ -23,6 +25,7 @@ import { azureParams } from '../providers/azure.ts'
 import { bedrockParams } from '../providers/bedrock/bedrock.ts'
 import { vertexParams } from '../providers/google/vertex.ts'
 import { promptCachingSchema, promptsSchema } from '../rewrite/config.ts'
+import { objectKinds } from '../stored/provider-objects.ts'
 
 // Settings that a model and the shared provider of several models have.
 
@@ -92,6 +95,19 @@ export const paramsSchema = object(
     ...bedrockParams,
   },
   { doc: 'Address, credential and model of requests to the provider.' },
+)
+
+/** `sharedObjects` of a model, and of `policies.ai`. */
+export const sharedObjectsSchema = list(
+  enumeration(objectKinds, {
+    doc: 'Kind of objects: `conversations`, `prompts`, `vectorStores`, `containers`, or `items` of responses.',
+  }),
+  {
+    doc: 'Objects in the account of the provider that requests of `/v1/responses` may name by id, although the gateway does not know their owner: all clients of the model reach those of all others.',
+    default: 'none',
+    advanced: true,
+    example: ['vectorStores'],
+  },
 )
 
 /** Expressions of fields of the body in the API of the client. */

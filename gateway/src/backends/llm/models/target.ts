@@ -12,6 +12,7 @@ import { type ModelSettings, routingRoots } from '../config/model-settings.ts'
 import type { Provider } from '../providers/provider.ts'
 import { splitFields } from '../rewrite/field-pointers.ts'
 import { compileRewrite, type Rewrite } from '../rewrite/rewrite.ts'
+import type { ObjectKind } from '../stored/provider-objects.ts'
 import { baseUrlOf } from './base-url.ts'
 import { ambientAuthOf, chosenProvider, compileProvider } from './chosen-provider.ts'
 import { compileEviction, type Eviction } from './eviction/eviction.ts'
@@ -63,6 +64,8 @@ export type Target = ProviderAuth & {
   readonly slots?: Slots | undefined
   /** Labels of the model. */
   readonly labels?: Readonly<Record<string, string>> | undefined
+  /** Objects of the provider that clients may name without a check of the owner. */
+  readonly sharedObjects: ReadonlySet<ObjectKind>
   /** `guardrails` of the model as configured; policies find the compiled ones by identity. */
   readonly guardrails: object | undefined
   /** `authorization` of the model, likewise. */
@@ -115,6 +118,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     editHeaders: requestHeaders && compileHeaderModifier(requestHeaders),
     editReplyHeaders: responseHeaders && compileHeaderModifier(responseHeaders),
     passthrough: model.passthrough,
+    sharedObjects: new Set(model.sharedObjects),
     ...(model.passthrough === undefined ? compileBody(settings) : unchangedBody),
     cache:
       model.cache &&
@@ -141,6 +145,12 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
       context,
     ),
   }
+}
+
+/** Whether requests have the credential of the client, whose account has the objects. */
+export function isOfClient({ credential, configuredKey, authorize }: ProviderAuth): boolean {
+  const isOwn = credential !== undefined || configuredKey !== undefined
+  return !isOwn && (authorize === undefined || authorize.isPassthrough === true)
 }
 
 function observesLatency({ virtualModels = [] }: LlmConfig): boolean {

@@ -12,7 +12,9 @@ import { requestPath } from '../attempt/provider-request.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
 import { maxModelLength } from '../models/name-pattern.ts'
+import { isOfClient } from '../models/target.ts'
 import { pathsOf } from '../providers/provider.ts'
+import { type ItemIds, readObjects } from '../stored/provider-objects.ts'
 import { placeOf, type ResponseIds } from '../stored/response-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
 import { type Call, createCall, type ResponseReference } from './call.ts'
@@ -71,14 +73,12 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
   const options = json?.value['stream_options']
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
   const mode = endpoint === 'realtime' ? undefined : passthroughOf(resolution.candidates)
-  const previous =
-    endpoint === 'responses' &&
-    json !== undefined &&
-    mode === undefined &&
-    storesResponses(resolution.candidates)
-      ? previousOf(exchange, json.value, rules)
-      : undefined
+  const isStoring = endpoint === 'responses' && mode === undefined && storesResponses(resolution.candidates)
+  const previous = isStoring && json ? previousOf(exchange, json.value, rules) : undefined
   if (previous && 'status' in previous) return refuse(exchange, previous)
+  const itemIds =
+    isStoring && json ? objectsOf(exchange, json.value, resolution.candidates, rules) : undefined
+  if (itemIds && 'status' in itemIds) return refuse(exchange, itemIds)
   const reference = previous ?? parsed.reference
   const candidates =
     reference === undefined
@@ -95,6 +95,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     json,
     files,
     reference,
+    itemIds: itemIds?.size === 0 ? undefined : itemIds,
     stored,
     candidates,
     failover: resolution.failover,
@@ -142,6 +143,20 @@ function previousOf(
   if (text === undefined || text === null) return undefined
   const stored = typeof text === 'string' ? responseIds.open(text, ownerOf(exchange)) : undefined
   return stored === undefined || typeof text !== 'string' ? previousNotFound : { text, stored }
+}
+
+/** Items of the request; a refusal for objects of the account of the gateway whose owner is unknown. */
+function objectsOf(
+  exchange: Exchange,
+  body: JsonObject,
+  candidates: readonly Candidate[],
+  { responseIds }: RequestRules,
+): ItemIds | Refusal {
+  const owner = ownerOf(exchange)
+  return readObjects(body, {
+    openItem: (id) => responseIds.openItem(id, owner),
+    permits: (kind) => candidates.every(({ target }) => target.sharedObjects.has(kind) || isOfClient(target)),
+  })
 }
 
 /** Translation refuses previous responses, with a message of its own. */

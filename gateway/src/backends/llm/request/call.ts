@@ -6,6 +6,7 @@ import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { FailoverRules } from '../models/routing/resolution.ts'
 import type { Slots } from '../models/slots/slots.ts'
+import type { ItemIds } from '../stored/provider-objects.ts'
 import type { StoredResponse } from '../stored/response-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
 import type { Translation } from '../translate/translate.ts'
@@ -30,6 +31,8 @@ export type Call = {
   files: readonly FormPart[] | undefined
   /** The stored response that the client names: the previous one, or that of the path. */
   readonly reference: ResponseReference | undefined
+  /** Ids of items in the request, which the provider receives as its own. */
+  readonly itemIds: ItemIds | undefined
   /** The call of the stored response; undefined for a new one. */
   readonly stored: StoredAction | undefined
   readonly candidates: readonly Candidate[]
@@ -99,6 +102,7 @@ export function createCall(request: CallRequest): Call {
     json,
     files,
     reference,
+    itemIds,
     stored,
     candidates,
     failover,
@@ -113,6 +117,7 @@ export function createCall(request: CallRequest): Call {
     json,
     files,
     reference,
+    itemIds,
     stored,
     candidates,
     failover,

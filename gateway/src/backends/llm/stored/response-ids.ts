@@ -1,4 +1,4 @@
-import { createHash, createHmac, hkdfSync } from 'node:crypto'
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { sealText, unsealText } from '../../../identity/sealed-text.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Target } from '../models/target.ts'
@@ -19,9 +19,15 @@ export type ResponseIds = {
   seal(response: StoredResponse, owner: string): string
   /** Undefined for ids of other owners and other texts. */
   open(id: string, owner: string): StoredResponse | undefined
+  /** Id of an item of a response: that of the provider with a MAC of id and owner. */
+  sealItem(id: string, owner: string): string
+  /** The id of the provider; undefined for ids of other owners and other texts. */
+  openItem(id: string, owner: string): string | undefined
 }
 
 const prefix = 'resp_'
+/** 128 bits as text. */
+const macLength = 22
 /** The longest models of a client and of the configuration, escaped, and four thirds of their bytes. */
 const maxIdLength = 10_000
 
@@ -37,7 +43,20 @@ export function createResponseIds({
     Buffer.from(hkdfSync('sha256', sessionKey ?? processKey, '', `tollgate/llm-responses/1/${purpose}`, 32))
   const key = keyFor('id')
   const nonceKey = keyFor('nonce')
+  const itemKey = keyFor('item')
+  const macOf = (id: string, owner: string) =>
+    createHmac('sha256', itemKey)
+      .update(JSON.stringify([id, digest(owner)]))
+      .digest('base64url')
+      .slice(0, macLength)
   return {
+    sealItem: (id, owner) => `${id}_${macOf(id, owner)}`,
+    openItem(text, owner) {
+      const id = text.slice(0, -macLength - 1)
+      const mac = text.slice(-macLength)
+      if (id === '' || text[id.length] !== '_' || !/^[\w-]+$/.test(mac)) return undefined
+      return timingSafeEqual(Buffer.from(mac), Buffer.from(macOf(id, owner))) ? id : undefined
+    },
     seal({ id, requestModel, configuredModel, place }, owner) {
       const text = JSON.stringify([id, requestModel, configuredModel, place, digest(owner)])
       // A response has one id, because clients compare ids: the nonce is derived from the text (RFC 5297).

@@ -1,5 +1,5 @@
 import { ownerOf } from '../../../identity/owner.ts'
-import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { StreamConversion } from '../reply/stream.ts'
 import { parseDataLine } from '../reply/stream-watch.ts'
 import type { Attempt } from '../request/call.ts'
@@ -18,47 +18,69 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
   const { exchange, candidate } = attempt
   const { reference } = call
   const { target } = candidate
-  let replacements: readonly Replacement[] | undefined
+  const owner = ownerOf(exchange)
+  const replaced = new Map<string, string>()
 
   function sealed(id: string): string {
     // A client finds the id that it has sent.
     if (id === reference?.stored.id) return reference.text
     const requestModel = exchange.facts.llm?.requestModel ?? ''
     const stored = { id, requestModel, configuredModel: target.configuredModel, place: placeOf(target) }
-    return ids.seal(stored, ownerOf(exchange))
+    return ids.seal(stored, owner)
   }
 
-  function replacementsFor({ id, previous_response_id: previous }: JsonObject): readonly Replacement[] {
-    const found = new Set([id, previous].filter((value) => typeof value === 'string' && isId(value)))
-    return [...found].map((value) => ({ from: `"${value}"`, to: `"${sealed(String(value))}"` }))
+  function addItem(item: JsonValue | undefined): void {
+    const id = isJsonObject(item) ? item['id'] : undefined
+    if (!isId(id) || replaced.has(id) || replaced.size >= maxIds) return
+    replaced.set(id, ids.sealItem(id, owner))
+  }
+
+  function addResponse({ id, previous_response_id: previous, output }: JsonObject): void {
+    for (const value of [id, previous])
+      if (isId(value) && !replaced.has(value)) replaced.set(value, sealed(value))
+    if (Array.isArray(output)) output.forEach(addItem)
+  }
+
+  function addEvent({ response, item, type }: JsonObject): void {
+    if (isJsonObject(response)) addResponse(response)
+    if (type === 'response.output_item.added' || type === 'response.output_item.done') addItem(item)
   }
 
   return {
-    whole: (bytes, response) =>
-      replacementsFor(response).reduce((result, { from, to }) => replaceIn(result, from, to), bytes),
+    whole(bytes, response) {
+      addResponse(response)
+      return [...replaced].reduce((result, [from, to]) => replaceIn(result, `"${from}"`, `"${to}"`), bytes)
+    },
     convert(lines) {
       const text = lines.toString()
-      replacements ??= responseIn(text, replacementsFor)
-      return (replacements ?? []).reduce((result, { from, to }) => result.replaceAll(from, to), text)
+      // Deltas, most of the events, have neither a response nor an item.
+      if (announcement.test(text)) eachEvent(text, addEvent)
+      if (replaced.size === 0) return text
+      return text.replace(idText, (whole, id: string) => {
+        const own = replaced.get(id)
+        return own === undefined ? whole : `"${own}"`
+      })
     },
     end: () => '',
   }
 }
 
-type Replacement = { readonly from: string; readonly to: string }
+/** Most ids of a response. */
+const maxIds = 10_000
+
+const announcement = /"(?:response|item)":/
+const idText = /"([\w-]{5,256})"/g
 
 /** Ids of other forms are not replaced, because the search could find other texts. */
-function isId(value: unknown): boolean {
+function isId(value: unknown): value is string {
   return typeof value === 'string' && /^[\w-]{5,256}$/.test(value)
 }
 
-/** The first event contains the response. */
-function responseIn<T>(lines: string, read: (response: JsonObject) => T): T | undefined {
+function eachEvent(lines: string, read: (event: JsonObject) => void): void {
   for (const line of lines.split('\n')) {
-    const { response } = parseDataLine(line) ?? {}
-    if (isJsonObject(response)) return read(response)
+    const event = announcement.test(line) ? parseDataLine(line) : undefined
+    if (event !== undefined) read(event)
   }
-  return undefined
 }
 
 /** Replaces a JSON string. It cannot occur inside another one, where its quotes would be escaped. */
