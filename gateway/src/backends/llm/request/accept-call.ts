@@ -67,6 +67,8 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     if (access && !mayUseFallbacks(json?.value[param], access))
       return refuse(exchange, { ...modelNotAllowed, param })
   }
+  const ofTool = access && foreignToolModel(json?.value['tools'], access)
+  if (ofTool !== undefined) return refuse(exchange, { ...modelNotAllowed, param: ofTool })
   facts.llmRequest = json && exactObject(json)
   const resolution = models.resolve(model, facts)
   if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)
@@ -181,6 +183,16 @@ function storedCandidates(
   const target = models.targetNamed?.(configuredModel)
   if (target === undefined || placeOf(target) !== place) return []
   return [{ target, model: target.upstreamModel ?? requestModel }]
+}
+
+/** The model of a tool that the provider runs, such as an image generator, which the key does not permit. */
+function foreignToolModel(tools: JsonValue | undefined, access: ModelAccess): string | undefined {
+  for (const [index, tool] of Array.isArray(tools) ? tools.entries() : []) {
+    const model = isJsonObject(tool) ? tool['model'] : undefined
+    if (model === undefined || model === null) continue
+    if (typeof model !== 'string' || !access.allows(model)) return `tools[${index}].model`
+  }
+  return undefined
 }
 
 /**

@@ -106,6 +106,16 @@ describe('readRequest', () => {
       'fallbacks',
     ],
     [
+      'a model of a tool that the key may not use',
+      {
+        body: { ...chatBody, tools: [{ type: 'image_generation', model: 'other' }] },
+        mayUseModel: (name: string) => name !== 'other',
+      },
+      403,
+      'model_not_allowed',
+      'tools[0].model',
+    ],
+    [
       'stream that is no boolean',
       { body: { ...chatBody, stream: 'true' } },
       400,
