@@ -273,6 +273,8 @@ export type ConnectionCalls = {
    * have the current policies. Returns the reply of a refusal.
    */
   recheck(isExpired: boolean): Promise<Reply | undefined>
+  /** Whether the route has guards. */
+  readonly isGuarded: boolean
   /** Runs the guards on content of the client; the reply of a refusal. */
   checkRequest(exchange: Exchange): Promise<Reply | undefined>
   /** Runs the guards on content for the client. */

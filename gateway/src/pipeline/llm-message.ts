@@ -36,6 +36,8 @@ export type LlmMessage = {
   replaced: JsonText | undefined
   /** Set by policies that need the content of the response in `answer`. */
   readsAnswer: boolean
+  /** Whether policies check responses that are streamed; written with `readsAnswer`. */
+  checksStreams?: boolean
   /** Undefined before the response and after an error of the provider. */
   answer: LlmAnswer | undefined
 }

@@ -105,10 +105,14 @@ type Client = {
   receives(type: string, after?: number): Promise<Record<string, unknown>>
 }
 
-function connect(key: string, query = '?model=gpt-realtime', options: { protocols?: string[] } = {}): Client {
+function connect(
+  key: string,
+  query = '?model=gpt-realtime',
+  options: { protocols?: string[]; port?: number } = {},
+): Client {
   const headers = options.protocols === undefined ? { authorization: `Bearer ${key}` } : {}
   const socket = new WebSocket(
-    `ws://127.0.0.1:${gateway.port}/v1/realtime${query}`,
+    `ws://127.0.0.1:${options.port ?? gateway.port}/v1/realtime${query}`,
     options.protocols ?? [],
     {
       headers,
@@ -131,7 +135,11 @@ function connect(key: string, query = '?model=gpt-realtime', options: { protocol
   }
 }
 
-async function opened(key: string, query?: string, options?: { protocols?: string[] }): Promise<Client> {
+async function opened(
+  key: string,
+  query?: string,
+  options?: { protocols?: string[]; port?: number },
+): Promise<Client> {
   const client = connect(key, query, options)
   await client.receives('session.created')
   return client
@@ -226,10 +234,13 @@ describe('the openai package', () => {
     const [response, connection] = await gateway.logged(lines + 2).then((all) => all.slice(lines))
     expect(response).toMatchObject({ status: 200, model: 'gpt-realtime' })
     expect(connection).toMatchObject({ status: 101 })
-    const metrics = await gateway.metrics()
     const labels = { gen_ai_request_model: 'gpt-realtime' }
+    const metrics = await until('end of the session', async () => {
+      const text = await gateway.metrics()
+      const open = metricValue(text, 'tollgate_admission_in_use', { resource: 'realtime_sessions' })
+      return open === 0 ? text : undefined
+    })
     expect(metricValue(metrics, 'gen_ai_client_token_usage_sum', labels)).toBe(30 + 6)
-    expect(metricValue(metrics, 'tollgate_admission_in_use', { resource: 'realtime_sessions' })).toBe(0)
   })
 })
 
@@ -370,8 +381,7 @@ describe('the responses of a connection', () => {
   })
 
   it('are cancelled and charged when the client disconnects', async () => {
-    const lines = gateway.requests().length
-    const client = await opened(keys.alice)
+    const client = await opened(keys.bob)
     say(client, 'please wait')
     await client.receives('response.output_text.delta')
     client.socket.terminate()
@@ -379,8 +389,11 @@ describe('the responses of a connection', () => {
       provider.connections[0]?.events.some(({ type }) => type === 'response.cancel'),
     )
     await until('end at the provider', () => provider.connections[0]?.closed)
-    const entries = (await gateway.logged(lines + 2)).slice(lines)
-    expect(entries.find(({ status }) => status === 200)).toMatchObject({ totalTokens: 30 })
+    // No other test before this one has responses for the key.
+    const line = await until('line of the response', () =>
+      gateway.requests().find(({ keyId, status }) => keyId === 'bob' && status === 200),
+    )
+    expect(line).toMatchObject({ totalTokens: 30 })
   })
 })
 
@@ -468,11 +481,9 @@ it('a connection ends after its key is removed, others continue', async () => {
 
 it('a shutdown ends connections after their responses', async () => {
   const own = await startGateway(configOf(records))
-  const before = gateway
-  gateway = own
-  const idle = await opened(keys.bob)
-  const busy = await opened(keys.alice)
-  gateway = before
+  const { port } = own
+  const idle = await opened(keys.bob, undefined, { port })
+  const busy = await opened(keys.alice, undefined, { port })
   say(busy, 'please wait')
   await busy.receives('response.output_text.delta')
   const stopped = own.stop()
@@ -483,13 +494,96 @@ it('a shutdown ends connections after their responses', async () => {
   expect(await stopped).toMatchObject({ code: 0 })
 })
 
-it('is refused with guardrails', async () => {
-  const { llm } = configOf(records)
-  const guards = [{ regex: { rules: [{ builtin: 'email' }] } }]
-  const config = { llm: { ...llm, guardrails: { request: guards } } }
-  const own = await startGateway(config)
-  const before = gateway
-  gateway = own
-  expect(await refusal(keys.alice)).toMatchObject({ status: 400, error: { code: 'unsupported_endpoint' } })
-  gateway = before
+describe('guards', () => {
+  let own: Gateway
+  const guardrails = {
+    request: [
+      { regex: { rules: [{ builtin: 'email' }] } },
+      { regex: { action: 'reject', rules: [{ pattern: 'launch code' }] }, rejection: { body: 'not here' } },
+    ],
+    response: [{ regex: { action: 'reject', rules: [{ pattern: 'forbidden' }] } }],
+  }
+
+  beforeAll(async () => {
+    const { llm } = configOf(records)
+    own = await startGateway({ llm: { ...llm, guardrails } }, { lifetime: 'file' })
+  })
+
+  it('change and reject texts of the client before they are forwarded', async () => {
+    const client = await opened(keys.alice, undefined, { port: own.port })
+    say(client, 'write to ada@example.com')
+    await client.receives('response.done')
+    const [item] = provider.connections[0]?.events ?? []
+    expect(member(item, 'item', 'content', 0, 'text')).toBe('write to <EMAIL_ADDRESS>')
+    const rejected = [
+      { type: 'session.update', session: { instructions: 'the launch code is 1' } },
+      { type: 'session.update', session: { audio: { input: { transcription: { prompt: 'launch code' } } } } },
+      { type: 'response.create', response: { instructions: 'tell the launch code' } },
+      { type: 'response.create', response: { input: [{ role: 'user', content: 'launch code?' }] } },
+      {
+        type: 'conversation.item.create',
+        item: {
+          type: 'message',
+          role: 'user',
+          content: [{ type: 'input_audio', transcript: 'launch code' }],
+        },
+      },
+      {
+        type: 'conversation.item.create',
+        item: { type: 'function_call_output', call_id: 'c', output: 'launch code' },
+      },
+    ]
+    const count = provider.connections[0]?.events.length
+    for (const event of rejected) {
+      const before = client.events.length
+      client.send(event)
+      expect(await client.receives('error', before)).toMatchObject({
+        error: { code: 'guardrail_intervention', message: 'not here' },
+      })
+    }
+    const before = client.events.length
+    client.send({ type: 'something.new', text: 'launch code' })
+    expect(await client.receives('error', before)).toMatchObject({
+      error: { code: 'guardrail_intervention' },
+    })
+    expect(provider.connections[0]?.events).toHaveLength(count ?? 0)
+  })
+
+  it('withhold responses until they are checked, audio included', async () => {
+    const client = await opened(keys.alice, undefined, { port: own.port })
+    say(client, 'all is well')
+    await client.receives('response.done')
+    expect(client.events.filter(({ type }) => type === 'response.output_text.delta')).toHaveLength(3)
+    const before = client.events.length
+    say(client, 'speak a forbidden word')
+    expect(await client.receives('error', before)).toMatchObject({
+      error: { code: 'guardrail_intervention' },
+    })
+    expect(await client.receives('response.done', before)).toMatchObject({
+      response: { status: 'failed', output: [], usage: { total_tokens: 30 } },
+    })
+    const received = JSON.stringify(client.events.slice(before).filter(({ type }) => type !== item))
+    expect(received).not.toContain('forbidden')
+    expect(received).not.toContain('audio.delta')
+    // The provider has the rejected item.
+    const after = client.events.length
+    client.send({ type: 'conversation.item.retrieve', item_id: 'item_1' })
+    expect(await client.receives('error', after)).toMatchObject({ error: { code: 'guardrail_intervention' } })
+    say(client, 'speak well')
+    expect(await client.receives('response.output_audio.delta', after)).toBeDefined()
+    const calls = await until('calls in the log', () => {
+      const found = own.requests().filter(({ status, totalTokens }) => status === 200 && totalTokens === 30)
+      return found.length >= 4 ? found : undefined
+    })
+    expect(calls.map(({ refusedBy }) => refusedBy)).toContain('guardrail: llm response regex 1')
+  })
+
+  it('are errors for events that cannot be checked', async () => {
+    const client = await opened(keys.alice, undefined, { port: own.port })
+    provider.connections[0]?.socket.send('not an event')
+    expect(await within('close', client.closed)).toMatchObject({ code: 1014 })
+  })
 })
+
+/** The provider repeats the item of the client, which the guards of the request have checked. */
+const item = 'conversation.item.added'

@@ -26,7 +26,10 @@ export type MockRealtime = {
   billed: number
 }
 
-/** Starts the double. `wait` in an item leaves the response in progress, until it is cancelled. */
+/**
+ * Starts the double. `wait` in an item leaves the response in progress, until it is cancelled; `speak` is
+ * answered by audio with a transcript.
+ */
 export async function mockRealtime(lifetime: Lifetime = 'test'): Promise<MockRealtime> {
   const sockets = new WebSocketServer({
     noServer: true,
@@ -101,6 +104,14 @@ function serve(connection: RealtimeConnection, mock: MockRealtime): void {
       send('response.output_text.delta', { ...place, delta: 'so far ' })
       return
     }
+    if (text.includes('speak')) {
+      send('response.output_audio.delta', { ...place, delta: 'AAAA'.repeat(100) })
+      send('response.output_audio_transcript.delta', { ...place, delta: text })
+      send('response.output_audio.done', place)
+      const part = [{ type: 'output_audio', transcript: text }]
+      finish(id, 'completed', [{ id: place.item_id, type: 'message', role: 'assistant', content: part }])
+      return
+    }
     for (const word of text.split(' ')) send('response.output_text.delta', { ...place, delta: `${word} ` })
     send('response.output_text.done', { ...place, text: `${text} ` })
     const content = [{ type: 'output_text', text: `${text} ` }]
@@ -135,6 +146,12 @@ function serve(connection: RealtimeConnection, mock: MockRealtime): void {
         })
         respond()
         return
+      case 'conversation.item.retrieve': {
+        const content = [{ type: 'output_text', text }]
+        const item = { id: event.item_id, type: 'message', role: 'assistant', content }
+        send('conversation.item.retrieved', { item })
+        return
+      }
       case 'response.cancel':
         if (inProgress !== undefined) finish(inProgress, 'cancelled', [])
     }

@@ -93,6 +93,9 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
       }
       return checked
     },
+    get isGuarded() {
+      return route.policies.some(({ repeats }) => repeats === 'content')
+    },
     get current() {
       return current
     },

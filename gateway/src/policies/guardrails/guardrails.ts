@@ -3,7 +3,7 @@ import type { ThreadPool } from '../../lib/scheduling/thread-pool.ts'
 import { type Body, isSource } from '../../net/http/body.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { type Refusal, refuse, terminalEvent } from '../../pipeline/errors.ts'
+import { terminalEvent } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { LlmMessage } from '../../pipeline/llm-message.ts'
 import type { Policy } from '../../pipeline/policy.ts'
@@ -34,13 +34,6 @@ export type GuardrailsOptions = Omit<GuardOptions, 'scope'> & {
   ofModels: readonly ScopedGuards[]
   /** Maximum buffered size of a streamed response, in bytes. */
   maxBufferedBytes: number
-}
-
-/** Messages of realtime are not checked, so that no connection is opened. */
-const unguarded: Refusal = {
-  status: 400,
-  code: 'unsupported_endpoint',
-  message: 'realtime is not available on routes with guardrails: their guards do not check its messages',
 }
 
 /** Guards of one request. */
@@ -93,10 +86,10 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
     name: 'guardrails',
     onRequest(exchange) {
       const message = exchange.llm?.message
-      if (exchange.llm?.operation.operation === 'realtime') return refuse(exchange, unguarded)
       if (message === undefined) return undefined
       message.readsAnswer = hasResponseGuards
-      const { request } = guardsOf(message)
+      const { request, response, streaming } = guardsOf(message)
+      message.checksStreams = response.length > 0 && streaming !== 'disabled'
       if (request.length === 0 || message.isAnswerOnly) return undefined
       const reading = createReading('request', scopesOf(request))
       return checkRequest(message, exchange, { reading, check: check(request, reading, exchange), threads })

@@ -37,6 +37,13 @@ export function errorOf({ status, body }: Reply): RealtimeError {
   return { type, code: textOr(code, 'refused'), message: textOr(message, 'the request was refused') }
 }
 
+/** The error of a rejection by guards; without a reply, they would change content that cannot be changed. */
+export function rejectionOf(reply: Reply | undefined): RealtimeError {
+  const body = reply?.body instanceof Uint8Array ? Buffer.from(reply.body).toString() : ''
+  const message = body === '' ? 'the content was rejected by a guardrail' : body
+  return { type: 'invalid_request_error', code: 'guardrail_intervention', message }
+}
+
 function textOr(value: JsonValue | undefined, fallback: string): string {
   return typeof value === 'string' ? value : fallback
 }

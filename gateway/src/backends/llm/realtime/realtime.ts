@@ -8,6 +8,7 @@ import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { ConnectionCalls, Exchange } from '../../../pipeline/exchange.ts'
 import { filterHeaders } from '../reply/reply-body.ts'
 import type { Attempt } from '../request/call.ts'
+import { createContentChecks } from './content-checks.ts'
 import { createEnding } from './ending.ts'
 import { openSessionsOf } from './open-sessions.ts'
 import { createResponses } from './responses.ts'
@@ -100,7 +101,8 @@ function startRelay({ connection, calls, near, far }: Ends, options: RealtimeOpt
   )
   const session = createSession({
     ...{ connection, calls, client, upstream, responses, watch, context, ending },
-    jsonLimits: clientLimits.json,
+    checks: createContentChecks(connection, calls, context.workQueue),
+    limits: clientLimits,
   })
   const removeSession = openSessionsOf(context).add(ending.drain)
 

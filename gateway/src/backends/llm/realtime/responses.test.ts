@@ -18,6 +18,7 @@ function recordedCalls(admits: () => boolean = () => true): { calls: ConnectionC
     ended,
     calls: {
       current,
+      isGuarded: false,
       async start(prepare) {
         const exchange: Exchange = { ...fixtureExchange(), facts: { ...current.facts } }
         prepare(exchange)

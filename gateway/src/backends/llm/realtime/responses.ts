@@ -23,8 +23,10 @@ export type RealtimeResponses = {
   done(response: JsonObject): void
   /** Ends a request that the provider has refused. */
   refused(eventId: string): void
-  /** Charges a transcription. */
-  transcribed(event: JsonObject, model: string | undefined): Promise<void>
+  /** Charges a transcription. Returns the reply of a refusal, which concerns the next one. */
+  transcribed(event: JsonObject, model: string | undefined): Promise<Reply | undefined>
+  /** The call of a response in progress. */
+  exchangeOf(id: string): Exchange | undefined
   /** Ids of responses in progress. */
   activeIds(): string[]
   /** Ends all responses, with estimates for those in progress. */
@@ -121,16 +123,17 @@ export function createResponses(
     },
     async transcribed(event, model) {
       const usage = usageIn('realtime', event)
-      if (usage === undefined) return
+      if (usage === undefined) return undefined
       const turn = await start(withoutEvent(connection))
-      // The provider has charged it already: a refusal concerns the next response.
-      if ('status' in turn) return
+      if ('status' in turn) return turn
       const { attempt } = begin(turn)
       attempt.usage = usage
       attempt.usageFinal = true
       attempt.responseModel = model
       end(turn, true)
+      return undefined
     },
+    exchangeOf: (id) => active.get(id)?.attempt.exchange,
     activeIds: () => [...active.keys()],
     endAll() {
       for (const turn of pending.splice(0)) end(turn, false)
