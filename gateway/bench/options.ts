@@ -33,7 +33,7 @@ export function parseOptions(args: readonly string[]): BenchOptions {
       profile: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       /**
-       * One workload: completion, prompt, stream, cache, open-streams, mcp-json, mcp-sse, mcp-sessions,
+       * One workload: completion, prompt, stream, cache, providers, translate, open-streams, mcp-json, mcp-sse, mcp-sessions,
        * http-get, http-post, guard, guard-stream, policies, ledger, reload, tcp, loop; or a prefix: mcp,
        * http, guard.
        */

@@ -1,6 +1,7 @@
 import { compareReloads, type ReloadResult } from './changes/reload.ts'
 import { httpStage, manyRoutes } from './http/stage.ts'
 import { compareLedger } from './ledger/ledger.ts'
+import { providerStages } from './llm/providers.ts'
 import { guardStage, llmStage } from './llm/stage.ts'
 import { workloads } from './llm/workloads.ts'
 import { measureLoop } from './loop/loop.ts'
@@ -47,7 +48,9 @@ async function measureAll(load: LoadGenerator): Promise<Result> {
   ]
   const result: Result = { placement: describePlacement(options.placement), workloads: [] }
   const hasPeers = options.peers.length > 0
-  const own = hasPeers ? [] : [await guardStage(options), await policyStage(options)]
+  const own = hasPeers
+    ? []
+    : [await guardStage(options), await policyStage(options), ...(await providerStages(options))]
   const stages = [llm, mcp, http, ...own]
   if (options.profile) {
     result.profile = await profile(load, stages.find((stage) => stage.workloads.length > 0) ?? neverEmpty())

@@ -15,6 +15,9 @@ export type Workload = {
     | 'prompt'
     | 'stream'
     | 'cache'
+    | 'providers'
+    | 'translate'
+    | 'translate-stream'
     | 'mcp-json'
     | 'mcp-sse'
     | 'http-get'
@@ -30,7 +33,7 @@ export type Workload = {
   /** Most that Tollgate may cost, as a multiple of the relay. */
   target: number
   /** Complete requests, where the bytes depend on the receiver; connections take them in rotation. */
-  requestsTo?: (subject: Subject) => Promise<string[]>
+  requestsTo?: (subject: Subject) => Promise<string[] | undefined>
 }
 
 export const workloads: readonly Workload[] = [

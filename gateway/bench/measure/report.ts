@@ -41,7 +41,8 @@ export function renderReport(result: Result): string {
       `  CPU ratio ${against(ratio, target)}, RSS ratio ${(tollgate.residentMebibytes / relay.residentMebibytes).toFixed(2)}`,
       ...others.map(
         (other) =>
-          `  ${other.subject}: ${(other.cpuMicrosPerRequest / tollgate.cpuMicrosPerRequest).toFixed(2)} of tollgate's CPU`,
+          `  ${other.subject}: ${(other.cpuMicrosPerRequest / tollgate.cpuMicrosPerRequest).toFixed(2)} of tollgate's CPU, ` +
+          `${(other.cpuMicrosPerRequest / relay.cpuMicrosPerRequest).toFixed(2)} of the relay's`,
       ),
       ...peers.flatMap((peer) => peerLines(peer, tollgate)),
       '',

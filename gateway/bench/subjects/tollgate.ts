@@ -34,6 +34,8 @@ export type TollgateOptions = {
   guardrails?: object
   /** Further members of `config`, for a run with files in this folder. */
   config?: (folder: string) => object
+  /** `llm.models`, where others are measured than OpenAI's. */
+  models?: readonly object[]
   /** Further members of `llm.policies`. */
   policies?: object
   /** The `mcp` section, where it is measured instead of the `llm` section. */
@@ -113,7 +115,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
 }
 
 function llmConfig(
-  { upstreamPort, keyCount, policies }: TollgateOptions,
+  { upstreamPort, keyCount, policies, models }: TollgateOptions,
   extraKeys: readonly string[],
 ): object {
   const unlimited = 1_000_000_000
@@ -122,7 +124,7 @@ function llmConfig(
     params: { baseUrl: `http://127.0.0.1:${upstreamPort}/v1`, apiKey: 'sk-upstream' },
   }
   return {
-    models: [
+    models: models ?? [
       { name: '*', ...model },
       { name: cachedModel, ...model, cache: { ttl: '1h' } },
     ],

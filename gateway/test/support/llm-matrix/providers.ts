@@ -111,7 +111,7 @@ export function modelOf({ label }: ProviderRow): string {
 }
 
 /** The row as an item of `llm.models`. */
-export function modelConfig(row: ProviderRow, { url }: Vendor): object {
+export function modelConfig(row: ProviderRow, { url }: Pick<Vendor, 'url'>): object {
   const { provider, model, params, auth } = row
   return { name: modelOf(row), provider, params: { model, ...params(url) }, ...(auth && { auth }) }
 }
