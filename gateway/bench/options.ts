@@ -33,9 +33,9 @@ export function parseOptions(args: readonly string[]): BenchOptions {
       profile: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       /**
-       * One workload: completion, prompt, stream, cache, providers, translate, open-streams, mcp-json, mcp-sse, mcp-sessions,
-       * http-get, http-post, guard, guard-stream, policies, ledger, reload, tcp, loop; or a prefix: mcp,
-       * http, guard.
+       * One workload: completion, prompt, stream, cache, providers, translate, translate-stream,
+       * open-streams, mcp-json, mcp-sse, mcp-sessions, http-get, http-post, guard, guard-stream, policies,
+       * ledger, reload, tcp, loop; or a prefix: mcp, http, guard, translate.
        */
       only: { type: 'string' },
       rounds: { type: 'string' },

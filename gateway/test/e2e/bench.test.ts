@@ -16,7 +16,7 @@ async function runBench(...args: string[]): Promise<unknown> {
 }
 
 // Figures are produced and none is nonsense; how fast is a matter for a quiet machine.
-it.each(['completion', 'stream', 'mcp-json', 'mcp-sse'])(
+it.each(['completion', 'stream', 'providers', 'mcp-json', 'mcp-sse'])(
   'the benchmark measures both subjects with the workload %s',
   async (name) => {
     const result = await runBench('--only', name, '--rounds', '1')
