@@ -56,6 +56,20 @@ describe('an item of a response', () => {
     expect(completed.response.output[0].id).toBe(added.item.id)
   })
 
+  it('has the same id in a stream that does not announce it', async () => {
+    const [created = '', , part = '', completed = ''] = stream
+    const gateway = fixtureGateway(
+      { models: [{ name: 'm', provider: 'openai', params: { apiKey: 'k' } }] },
+      () => streamReply([created, part, completed]),
+    )
+    const { text } = await call(gateway, {
+      path: '/v1/responses',
+      body: { model: 'm', input: 'x', stream: true },
+    })
+    const ids = [...text.matchAll(/"(?:item_)?id":"(msg_[^"]+)"/g)].map(([, id]) => id)
+    expect(ids).toEqual([expect.stringMatching(/^msg_1234567890_/), ids[0]])
+  })
+
   it('is not named by other clients', async () => {
     const { gateway, create } = gatewayOf()
     const { output } = JSON.parse((await create({})).text)

@@ -29,10 +29,13 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
     return ids.seal(stored, owner)
   }
 
-  function addItem(item: JsonValue | undefined): void {
-    const id = isJsonObject(item) ? item['id'] : undefined
+  function addItemId(id: JsonValue | undefined): void {
     if (!isId(id) || replaced.has(id) || replaced.size >= maxIds) return
     replaced.set(id, ids.sealItem(id, owner))
+  }
+
+  function addItem(item: JsonValue | undefined): void {
+    if (isJsonObject(item)) addItemId(item['id'])
   }
 
   function addResponse({ id, previous_response_id: previous, output }: JsonObject): void {
@@ -41,9 +44,17 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
     if (Array.isArray(output)) output.forEach(addItem)
   }
 
-  function addEvent({ response, item, type }: JsonObject): void {
+  function addEvent({ response, item, item_id: itemId }: JsonObject): void {
     if (isJsonObject(response)) addResponse(response)
-    if (type === 'response.output_item.added' || type === 'response.output_item.done') addItem(item)
+    addItem(item)
+    addItemId(itemId)
+  }
+
+  /** Most events are deltas of an item whose id is known. */
+  function announcesId(line: string): boolean {
+    if (announcement.test(line)) return true
+    const [, id] = itemId.exec(line) ?? []
+    return id !== undefined && !replaced.has(id)
   }
 
   return {
@@ -53,8 +64,10 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
     },
     convert(lines) {
       const text = lines.toString()
-      // Deltas, most of the events, have neither a response nor an item.
-      if (announcement.test(text)) eachEvent(text, addEvent)
+      for (const line of text.split('\n')) {
+        const event = announcesId(line) ? parseDataLine(line) : undefined
+        if (event !== undefined) addEvent(event)
+      }
       if (replaced.size === 0) return text
       return text.replace(idText, (whole, id: string) => {
         const own = replaced.get(id)
@@ -69,18 +82,12 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
 const maxIds = 10_000
 
 const announcement = /"(?:response|item)":/
+const itemId = /"item_id": ?"([\w-]{5,256})"/
 const idText = /"([\w-]{5,256})"/g
 
 /** Ids of other forms are not replaced, because the search could find other texts. */
 function isId(value: unknown): value is string {
   return typeof value === 'string' && /^[\w-]{5,256}$/.test(value)
-}
-
-function eachEvent(lines: string, read: (event: JsonObject) => void): void {
-  for (const line of lines.split('\n')) {
-    const event = announcement.test(line) ? parseDataLine(line) : undefined
-    if (event !== undefined) read(event)
-  }
 }
 
 /** Replaces a JSON string. It cannot occur inside another one, where its quotes would be escaped. */
