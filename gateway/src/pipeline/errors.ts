@@ -21,7 +21,11 @@ export function refuse(exchange: Exchange, refusal: Refusal): Reply {
   const { contentType, body } = errorBody(exchange.errorFormat, refusal)
   return {
     status: refusal.status,
-    headers: { 'content-type': contentType, ...refusal.headers },
+    headers: {
+      'content-type': contentType,
+      ...(exchange.errorFormat === 'aws' ? { 'x-amzn-errortype': awsErrorType(refusal.status) } : undefined),
+      ...refusal.headers,
+    },
     body: Buffer.from(body),
   }
 }
@@ -49,6 +53,8 @@ export function errorBody(format: ErrorFormat, refusal: Refusal): { contentType:
       return { contentType: 'application/json', body: JSON.stringify(cohereError(refusal)) }
     case 'google':
       return { contentType: 'application/json', body: JSON.stringify(googleError(refusal)) }
+    case 'aws':
+      return { contentType: 'application/json', body: JSON.stringify(awsError(refusal)) }
   }
 }
 
@@ -62,6 +68,7 @@ export function terminalEvent(
   if (api === 'responses') {
     return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param: null, sequence_number: 0 })}\n\n`
   }
+  if (format === 'aws') return awsException(refusal)
   const event = format === 'anthropic' ? 'event: error\n' : ''
   return `${event}data: ${errorBody(format, refusal).body}\n\n`
 }
@@ -97,6 +104,34 @@ const googleStatuses: Record<number, string> = {
   502: 'UNAVAILABLE',
   503: 'UNAVAILABLE',
   504: 'DEADLINE_EXCEEDED',
+}
+
+/** The type is a header; `code` is an addition. https://smithy.io/2.0/aws/protocols/aws-restjson1-protocol.html */
+function awsError({ message, code }: Refusal) {
+  return { message, code }
+}
+
+/** The exception in a stream before its encoding as a binary event stream; names are in lower camel case. */
+function awsException({ status, message }: Pick<Refusal, 'status' | 'message'>): string {
+  const name = awsErrorType(status)
+  const type = name.charAt(0).toLowerCase() + name.slice(1)
+  return `event: exception\ndata: ${JSON.stringify({ type, message })}\n\n`
+}
+
+/** Name of an error of Amazon Bedrock Runtime by status. */
+export function awsErrorType(status: number): string {
+  return awsTypes[status] ?? (status >= 500 ? 'InternalServerException' : 'ValidationException')
+}
+
+const awsTypes: Record<number, string> = {
+  401: 'AccessDeniedException',
+  403: 'AccessDeniedException',
+  404: 'ResourceNotFoundException',
+  424: 'ModelErrorException',
+  429: 'ThrottlingException',
+  503: 'ServiceUnavailableException',
+  504: 'ModelTimeoutException',
+  529: 'ServiceUnavailableException',
 }
 
 function anthropicError({ status, message }: Refusal) {

@@ -129,7 +129,7 @@ export type PayloadTexts = {
 }
 
 /** The client API that determines the error shape of a refusal. */
-export type ErrorFormat = 'text' | 'openai' | 'anthropic' | 'cohere' | 'google'
+export type ErrorFormat = 'text' | 'openai' | 'anthropic' | 'cohere' | 'google' | 'aws'
 
 /** A route that matched a request. */
 export type MatchedRoute<T> = {
@@ -217,7 +217,8 @@ export function createAuthState(): AuthState {
  * The slots of the backend are typed there, because this folder does not depend on backends.
  */
 export interface LlmState {
-  readonly operation: LlmOperation
+  /** By the path, then by the body too. */
+  operation: LlmOperation
   /** Estimates the amounts of the call before it; undefined for requests without a call. */
   readonly estimate: ((exchange: Exchange) => CallEstimate) | undefined
   /** The exchange of texts between client and model; undefined for other requests. */

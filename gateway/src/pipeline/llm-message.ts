@@ -1,10 +1,24 @@
 import type { JsonText } from '../lib/json/text.ts'
 
 /** Client APIs of conversations: requests and responses are texts, complete or streamed. */
-export type ConversationApi = 'chat' | 'messages' | 'responses' | 'completions' | 'generate_content'
+export type ConversationApi =
+  | 'chat'
+  | 'messages'
+  | 'responses'
+  | 'completions'
+  | 'generate_content'
+  | 'converse'
 
 /** Client APIs with texts in requests or responses. */
-export type LlmApi = ConversationApi | 'moderations' | 'rerank' | 'images' | 'speech' | 'transcriptions'
+export type LlmApi =
+  | ConversationApi
+  | 'moderations'
+  | 'rerank'
+  | 'images'
+  | 'speech'
+  | 'transcriptions'
+  | 'invoke'
+  | 'embed'
 
 /** A model response in the format of the client API: a complete object, or a stream of events. */
 export type LlmAnswer =

@@ -110,6 +110,30 @@ export const findAmbiguousGeminiName: FindAmbiguousName = compileJsonNames({
   },
 })
 
+/** Names of the Converse API of Amazon Bedrock. */
+const converseFields = `
+  additionalModelRequestFields additionalModelResponseFieldPaths any auto bytes cachePoint citation citations citationsContent
+  content contentBlockIndex context delta document enabled error format guardContent guardrailConfig guardrailIdentifier
+  guardrailVersion image inferenceConfig inputSchema jsonSchema latency location maxTokens message messages
+  metrics name output outputConfig p performanceConfig promptVariables qualifiers reasoningContent reasoningText redactedContent
+  requestMetadata role s3Location schema searchResult searchResultIndex serviceTier signature source sourceContent start
+  status stopReason stopSequences streamProcessingMode structure system systemTool temperature text textFormat title
+  tool toolChoice toolConfig toolResult toolSpec toolUse toolUseId tools topP type uri usage video`
+
+/** The same for the Converse API and its responses. */
+export const findAmbiguousConverseName: FindAmbiguousName = compileJsonNames({
+  fields: names(converseFields),
+  free: {
+    additionalModelRequestFields: 'free',
+    additionalModelResponseFields: 'free',
+    input: 'free',
+    json: 'free',
+    promptVariables: 'map',
+    requestMetadata: 'free',
+    trace: 'free',
+  },
+})
+
 /** The same for a passthrough call: only the members that rules and model selection read have known names. */
 export const findAmbiguousTopName: FindAmbiguousName = compileTopNames()
 

@@ -288,6 +288,23 @@ describe('the SDK of Cohere', () => {
     ])
   })
 
+  it('reads the same embeddings', async () => {
+    const request = {
+      model: 'rerank-v3.5',
+      texts: ['one', 'two'],
+      inputType: 'search_document' as const,
+      embeddingTypes: ['float' as const],
+    }
+    const embedded = await rerankers.through.two.embed(request)
+    expect(embedded).toEqual(await rerankers.direct.two.embed(request))
+    expect(embedded.embeddings.float).toHaveLength(2)
+    const chat = rerankers.through.two.chat({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
+    await expect(chat).rejects.toMatchObject({
+      statusCode: 404,
+      body: { message: expect.stringContaining('use /v1/chat/completions') },
+    })
+  })
+
   it('receives errors of the gateway in the shape of Cohere', async () => {
     const refused = rerankers.through.two.rerank({ model: 'unknown', query: 'q', documents })
     await expect(refused).rejects.toBeInstanceOf(CohereError)

@@ -194,7 +194,9 @@ function merged(events: Fields[]): Fields {
 
 function answerAsClaude(path: string, body: Fields, response: ServerResponse): void {
   const [, model, method] = claudePath.exec(path) ?? []
-  if (body['anthropic_version'] !== 'vertex-2023-10-16' || 'model' in body) {
+  // Anthropic's SDK sends the version of its own API.
+  const version = body['anthropic_version']
+  if ((version !== 'vertex-2023-10-16' && version !== '2026-10-21') || 'model' in body) {
     fail(response, 400, 'INVALID_ARGUMENT', 'anthropic_version: Field required')
     return
   }

@@ -276,6 +276,7 @@ export function mockCohere(options: { lifetime?: Lifetime } = {}): Promise<MockS
       sendJson(response, { status: 401, body: { message: 'invalid api token' } })
       return
     }
+    if (path === '/v2/embed') return sendEmbeddings(member(json, 'texts'), response)
     const version = /^\/v([12])\/rerank$/.exec(path)?.[1]
     const documents = member(json, 'documents')
     if (version === undefined || !Array.isArray(documents)) {
@@ -300,4 +301,18 @@ export function mockCohere(options: { lifetime?: Lifetime } = {}): Promise<MockS
       },
     })
   }, options.lifetime)
+}
+
+function sendEmbeddings(texts: unknown, response: ServerResponse): void {
+  const list = Array.isArray(texts) ? texts : []
+  sendJson(response, {
+    status: 200,
+    body: {
+      id: 'da6e531f-54c5-4a73-bf92-f60566d8d753',
+      embeddings: { float: list.map(() => [0.5, -0.25]) },
+      texts: list,
+      response_type: 'embeddings_by_type',
+      meta: { api_version: { version: '2' }, billed_units: { input_tokens: 2 * list.length } },
+    },
+  })
 }

@@ -29,6 +29,46 @@ function requestTo(path: string): RequestFacts {
 
 const openAi: LlmBackendConfig = { provider: { openAI: {} } }
 
+describe('passthrough routes', () => {
+  const policies = { ai: { routes: { '*': 'passthrough' as const } } }
+  const gemini: LlmBackendConfig = { provider: { gemini: {} }, policies }
+  const azure = { azure: { resourceName: 'contoso', resourceType: 'openAI' as const, model: 'gpt-4o' } }
+  const keyed = { ...policies, backendAuth: { key: 'k' } }
+  const bedrock = { bedrock: { region: 'us-east-1' } }
+
+  it.each([
+    ['/v1beta/models/m:embedContent', gemini, {}, 200],
+    ['/v1beta/models/m:embedContent', gemini, { model: 'other' }, 404],
+    ['/v1beta/cachedContents', gemini, {}, 200],
+    ['/openai/deployments/gpt-4o/images/x', { provider: azure, policies: keyed }, {}, 200],
+    ['/openai/deployments/expensive/images/x', { provider: azure, policies: keyed }, {}, 404],
+    ['/openai/Deployments%2Fexpensive/images/x', { provider: azure, policies: keyed }, {}, 404],
+    ['/async-invoke', { provider: bedrock, policies }, { modelId: 'm' }, 404],
+  ] satisfies [string, LlmBackendConfig, object, number][])(
+    'name the permitted model only: %s',
+    async (path, config, body, expected) => {
+      const gateway = gatewayOf(config)
+      expect((await call(gateway, { path, body })).status).toBe(expected)
+      expect(gateway.sent.map((request) => request.path)).toEqual(expected === 200 ? [path] : [])
+    },
+  )
+
+  it('check the model of a path against the key', async () => {
+    const gateway = gatewayOf(gemini)
+    const request = { path: '/v1beta/models/m:embedContent', body: {} }
+    expect((await call(gateway, { ...request, mayUseModel: (name) => name === 'm' })).status).toBe(200)
+    expect((await call(gateway, { ...request, mayUseModel: (name) => name === '*' })).status).toBe(403)
+  })
+
+  it('read calls of Bedrock', async () => {
+    const gateway = gatewayOf({ provider: bedrock, policies })
+    const body = { messages: [{ role: 'user', content: [{ text: 'x' }] }] }
+    const { exchange } = await call(gateway, { path: '/model/m/converse', body })
+    expect(exchange.facts.llm).toMatchObject({ api: 'converse', requestModel: 'm' })
+    expect(exchange.llm?.message?.api).toBe('converse')
+  })
+})
+
 describe('an ai backend', () => {
   it('requests a chat completion for all paths', async () => {
     const gateway = gatewayOf(openAi)

@@ -7,6 +7,7 @@ import type { Backend, Policy } from '../../pipeline/policy.ts'
 import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import type { AttemptOptions } from './attempt/attempt.ts'
 import { requestPath, type TimeLimits } from './attempt/provider-request.ts'
+import { toAwsReply } from './aws-client/aws-client.ts'
 import { serveCached } from './cache/serve.ts'
 import type { ModelCatalogConfig } from './catalog/config.ts'
 import type { Prices } from './catalog/prices.ts'
@@ -17,7 +18,7 @@ import { createStartTime } from './models/start-time.ts'
 import { pathsOf } from './providers/provider.ts'
 import { estimateTokens } from './reply/usage.ts'
 import { type Call, callOf } from './request/call.ts'
-import type { Endpoints } from './request/endpoints.ts'
+import { type Endpoints, operations } from './request/endpoints.ts'
 import { createEstimate } from './request/estimate.ts'
 import { readRequest } from './request/request.ts'
 import { createResponseIds } from './stored/response-ids.ts'
@@ -82,6 +83,7 @@ export function createLlm(
     llmRequest: {
       name: 'llm-request',
       onRequest: (exchange) => readRequest(exchange, rules),
+      onReply: (exchange, reply) => (exchange.errorFormat === 'aws' ? toAwsReply(exchange, reply) : reply),
       onEnd(exchange) {
         settleCall(exchange, context, prices)
       },
@@ -99,7 +101,8 @@ export function createLlm(
 
 /** Most providers have no token counting, so the gateway estimates. */
 function countsLocally({ endpoint, candidates, unchanged }: Call): boolean {
-  if ((endpoint !== 'count_tokens' && endpoint !== 'gemini_count_tokens') || unchanged) return false
+  if (endpoint === 'passthrough' || unchanged) return false
+  if (operations[endpoint].operation !== 'count_tokens') return false
   const [first] = candidates
   if (first === undefined) return true
   const { target, model } = first
@@ -111,13 +114,14 @@ function countsLocally({ endpoint, candidates, unchanged }: Call): boolean {
 /** `estimated` and the header mark the count, because clients compare it with limits of the model. */
 function tokenCountReply({ endpoint, json }: Call): Reply {
   const inputTokens = json ? estimateTokens(json.value) : 0
-  const count =
-    endpoint === 'gemini_count_tokens'
-      ? { totalTokens: inputTokens }
-      : { input_tokens: inputTokens, estimated: true }
   return {
     status: 200,
     headers: { 'content-type': 'application/json', 'x-tollgate-estimated': 'true' },
-    body: Buffer.from(JSON.stringify(count)),
+    body: Buffer.from(JSON.stringify(countOf(endpoint, inputTokens))),
   }
+}
+
+function countOf(endpoint: Call['endpoint'], tokens: number): object {
+  if (endpoint === 'gemini_count_tokens') return { totalTokens: tokens }
+  return endpoint === 'converse_count' ? { inputTokens: tokens } : { input_tokens: tokens, estimated: true }
 }

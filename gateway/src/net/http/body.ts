@@ -31,6 +31,19 @@ export function isSource(body: Body): body is BodySource {
   return body !== undefined && !(body instanceof Uint8Array)
 }
 
+/** Returns a body as a source, also one that is buffered or absent. */
+export function sourceOf(body: Body): BodySource {
+  if (isSource(body)) return body
+  return {
+    start(sink) {
+      if (body !== undefined) sink.write(body)
+      sink.end()
+    },
+    resume() {},
+    cancel() {},
+  }
+}
+
 /** A step between source and sink that reads, changes, delays or ends the stream. */
 export type BodyTransform = (sink: BodySink) => BodySink
 

@@ -1,6 +1,6 @@
 import { parseJsonObject } from '../../lib/json/json.ts'
 import type { ThreadPool } from '../../lib/scheduling/thread-pool.ts'
-import { type Body, isSource } from '../../net/http/body.ts'
+import { sourceOf } from '../../net/http/body.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { terminalEvent } from '../../pipeline/errors.ts'
@@ -268,17 +268,4 @@ function refusal(exchange: Exchange, { rejection, guard }: { rejection: Rejectio
 function refusalEvent(exchange: Exchange, { status, body }: Rejection): string {
   const refused = { status, code: 'guardrail_intervention', message: body }
   return terminalEvent(exchange.llm?.message?.api, exchange.errorFormat, refused)
-}
-
-/** Returns a body as a stream. */
-function sourceOf(body: Body) {
-  if (isSource(body)) return body
-  return {
-    start(sink: { write(chunk: Uint8Array): boolean; end(): void }) {
-      if (body !== undefined) sink.write(body)
-      sink.end()
-    },
-    resume() {},
-    cancel() {},
-  }
 }

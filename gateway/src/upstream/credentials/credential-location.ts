@@ -66,20 +66,23 @@ export const bearerLocation: CredentialLocation = headerLocation('authorization'
 /** Location of user name and password (RFC 7617 section 2). */
 export const basicLocation: CredentialLocation = headerLocation('authorization', 'Basic ')
 
+const geminiPath = /:(?:generateContent|streamGenerateContent|countTokens)$/
+const azurePath = /\/openai\/(?:deployments|v1)\//
+
 /**
  * Default locations of API keys: OpenAI clients send `authorization: Bearer`, Anthropic clients also
- * `x-api-key`, and Gemini clients `x-goog-api-key` or the query parameter `key`.
+ * `x-api-key`, Azure's clients `api-key`, and Gemini clients `x-goog-api-key` or the query parameter `key`.
  */
 export const defaultLocations: readonly CredentialLocation[] = [
   bearerLocation,
   headerLocation('x-api-key', ''),
-  onGeminiPaths(headerLocation('x-goog-api-key', '')),
-  onGeminiPaths(queryLocation('key')),
+  onPaths(geminiPath, headerLocation('x-goog-api-key', '')),
+  onPaths(geminiPath, queryLocation('key')),
+  onPaths(azurePath, headerLocation('api-key', '')),
 ]
 
 /** A key on other paths may be that of another service. */
-function onGeminiPaths({ read, remove }: CredentialLocation): CredentialLocation {
-  const path = /:(?:generateContent|streamGenerateContent|countTokens)$/
+function onPaths(path: RegExp, { read, remove }: CredentialLocation): CredentialLocation {
   return { read: (facts) => (path.test(facts.request.path) ? read(facts) : undefined), remove }
 }
 

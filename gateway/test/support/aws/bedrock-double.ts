@@ -199,8 +199,11 @@ function invoke({ body, model, billed, isStream }: Invocation, response: ServerR
       headers,
     })
   }
+  if (model.startsWith('meta.')) return generate({ body, model, billed, isStream }, response)
   const unknown = ['model', 'stream', 'service_tier'].find((name) => name in body)
-  if (unknown !== undefined || body['anthropic_version'] !== 'bedrock-2023-05-31')
+  // Anthropic's SDK sends the version of its own API.
+  const version = body['anthropic_version']
+  if (unknown !== undefined || (version !== 'bedrock-2023-05-31' && version !== '2026-10-21'))
     return refuse(response, 400, 'ValidationException', `${unknown}: Extra inputs are not permitted`)
   const usage = {
     input_tokens: 12,
@@ -252,6 +255,34 @@ function invoke({ body, model, billed, isStream }: Invocation, response: ServerR
   if (isBroken)
     sent.push(encodeException('throttlingException', 'Too many tokens, please wait before trying again.'))
   sendStream(response, sent)
+}
+
+/** A model with an API of its own, by `InvokeModel`. */
+function generate({ body, model, billed, isStream }: Invocation, response: ServerResponse) {
+  if (typeof body['prompt'] !== 'string')
+    return refuse(response, 400, 'ValidationException', 'required key [prompt] not found')
+  billed.push({ model, input: 8, output: 5, cacheRead: 0 })
+  const words = ['Hello', ' from', ' Llama']
+  if (!isStream) {
+    const headers = { 'x-amzn-bedrock-input-token-count': '8', 'x-amzn-bedrock-output-token-count': '5' }
+    return sendJson(response, {
+      status: 200,
+      body: { generation: words.join(''), stop_reason: 'stop' },
+      headers,
+    })
+  }
+  const last = {
+    generation: '',
+    stop_reason: 'stop',
+    'amazon-bedrock-invocationMetrics': { inputTokenCount: 8, outputTokenCount: 5 },
+  }
+  const chunks = [...words.map((generation) => ({ generation, stop_reason: null })), last]
+  sendStream(
+    response,
+    chunks.map((chunk) =>
+      encodeEvent('chunk', { bytes: Buffer.from(JSON.stringify(chunk)).toString('base64') }),
+    ),
+  )
 }
 
 /** In pieces that do not respect the messages. */

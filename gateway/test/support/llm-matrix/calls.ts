@@ -33,6 +33,14 @@ const gemini = (api: string, method: string): ClientCall => ({
   body: () => ({ contents }),
 })
 
+const turns = [{ role: 'user', content: [{ text: 'Hi' }] }]
+
+const bedrock = (api: string, operation: string, fields: object): ClientCall => ({
+  api,
+  path: (model) => `/model/${encodeURIComponent(model)}/${operation}`,
+  body: () => fields,
+})
+
 /** Every call that the gateway reads from clients. */
 export const clientCalls: readonly ClientCall[] = [
   plain('chat_completions', '/v1/chat/completions', { messages }),
@@ -43,6 +51,7 @@ export const clientCalls: readonly ClientCall[] = [
   plain('count_tokens', '/v1/messages/count_tokens', { messages }),
   plain('moderations', '/v1/moderations', { input: 'Hi' }),
   plain('rerank', '/v1/rerank', { query: 'Hi', documents: ['a', 'b'] }),
+  plain('embed', '/v2/embed', { texts: ['Hi'], input_type: 'search_query', embedding_types: ['float'] }),
   plain('images_generations', '/v1/images/generations', { prompt: 'a lake' }),
   form('images_edits', '/v1/images/edits', 'image', { prompt: 'a lake' }),
   form('images_variations', '/v1/images/variations', 'image', {}),
@@ -51,4 +60,7 @@ export const clientCalls: readonly ClientCall[] = [
   form('audio_translations', '/v1/audio/translations', 'file', {}),
   gemini('generate_content', 'generateContent'),
   gemini('gemini_count_tokens', 'countTokens'),
+  bedrock('converse', 'converse', { messages: turns }),
+  bedrock('bedrock_count_tokens', 'count-tokens', { input: { converse: { messages: turns } } }),
+  bedrock('invoke_model', 'invoke', { prompt: 'Hi' }),
 ]

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { type SeenRequest, sendJson } from '../mock-server.ts'
 import type { Json } from './wire.ts'
 
-type Call = { name: string; path: RegExp; answer(request: SeenRequest): Json | Buffer }
+type Call = { name: string; path: RegExp; member?: string; answer(request: SeenRequest): Json | Buffer }
 
 const usage = { prompt_tokens: 7, total_tokens: 7 }
 const vector = [0.25, -0.5, 0.125]
@@ -46,6 +46,12 @@ const calls: readonly Call[] = [
       })),
     }),
   },
+  { name: 'invoke', path: /\/invoke$/, member: 'prompt', answer: () => ({ generation: 'Hello' }) },
+  {
+    name: 'embed',
+    path: /\/v2\/embed$/,
+    answer: () => ({ embeddings: { float: [vector] }, meta: { billed_units: { input_tokens: 7 } } }),
+  },
   {
     name: 'titan_embeddings',
     path: /\/amazon\.titan-embed[^/]*\/invoke$/,
@@ -79,7 +85,10 @@ const calls: readonly Call[] = [
 /** Answers a call; its name, or undefined if the path is none of them. */
 export function answerOther(request: SeenRequest, response: ServerResponse): string | undefined {
   const path = decodeURIComponent(request.path.split('?')[0] ?? '')
-  const call = calls.find((other) => other.path.test(path))
+  const call = calls.find(
+    ({ path: pattern, member }) =>
+      pattern.test(path) && (member === undefined || member in (request.json as Json)),
+  )
   if (call === undefined) return undefined
   const body = call.answer(request)
   if (Buffer.isBuffer(body)) response.writeHead(200, { 'content-type': 'audio/mpeg' }).end(body)

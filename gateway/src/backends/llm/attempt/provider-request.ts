@@ -18,6 +18,7 @@ import type { ItemIds } from '../stored/provider-objects.ts'
 import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
+import { setAnthropicFields } from './anthropic-fields.ts'
 import { realtimeRequest } from './realtime-request.ts'
 import { clientHeaders, headersFor } from './request-headers.ts'
 import { passthroughPath, pathAt, unreadPath } from './upstream-path.ts'
@@ -75,7 +76,7 @@ function outgoingRequest(
   const { provider, origin } = candidate.target
   const query = forwarding?.query ?? facts.request.query
   // The query of a Gemini call contains the form of its response, and often a key.
-  const others = hasModelInPath(call.pathEndpoint) ? '' : query
+  const others = call.modelInPath ? '' : query
   if (call.endpoint === 'realtime') return realtimeRequest(exchange, call, candidate, path)
   return {
     origin,
@@ -183,6 +184,7 @@ const endpointLabels: Record<ClientEndpoint, string> = {
   moderations: 'moderations',
   rerank: 'rerank',
   rerank_v2: 'rerank',
+  embed: "embeddings in Cohere's form",
   images: 'image generation',
   image_edits: 'image edits',
   image_variations: 'image variations',
@@ -192,6 +194,9 @@ const endpointLabels: Record<ClientEndpoint, string> = {
   generate_content: 'generateContent',
   gemini_count_tokens: 'countTokens',
   realtime: 'realtime',
+  converse: 'Converse',
+  converse_count: 'CountTokens',
+  invoke: 'InvokeModel with a body of this model',
 }
 
 type RequestBody =
@@ -242,9 +247,10 @@ function requestBody(
   if (call.endpoint === 'realtime') return { kind: 'body', body: undefined }
   if (json === undefined) return { kind: 'body', body: bytes.length > 0 ? bytes : undefined }
   if (translation) {
-    if (json.large) return translateLarge(json, candidate, translation, workQueue)
+    if (json.large) return translateLarge(json, call, candidate, { translation, workQueue })
     // Parsed again, because the input of a tool call may contain numbers that `JSON.parse` rounds.
-    const translated = translateRequest(parseExactObject(json.text) ?? json.value, candidate, translation)
+    const value = inForm(parseExactObject(json.text) ?? json.value, call)
+    const translated = translateRequest(value, candidate, translation)
     if (translated.kind === 'refused') return translated
     return { kind: 'body', body: JSON.stringify(translated.value), settings: translated.settings }
   }
@@ -265,7 +271,7 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   const set = new Map<string, string>()
   const remove = new Set<string>()
   const named = typeof value['model'] === 'string'
-  if (hasModelInPath(call.pathEndpoint)) {
+  if (call.modelInPath) {
     if (Object.hasOwn(value, 'model')) remove.add('model')
   } else if (value['model'] !== model && (named || call.pathEndpoint !== 'passthrough'))
     set.set('model', JSON.stringify(model))
@@ -283,6 +289,7 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   const { provider } = target
   const changes = provider.changesFor?.(call.endpoint, providerCall(call, { target, model }))
   if (changes !== undefined) applyChanges(changes, { set, remove })
+  setAnthropicFields(json, call, target.provider, { set, remove })
   return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
 }
 
@@ -295,11 +302,6 @@ function setItemIds(json: JsonText, ids: ItemIds, set: Map<string, string>): voi
     return own === undefined ? whole : JSON.stringify(own)
   })
   set.set('input', replaced)
-}
-
-/** The model of a Gemini call is in its path, and its body has none. */
-function hasModelInPath(endpoint: Call['pathEndpoint']): boolean {
-  return endpoint === 'generate_content' || endpoint === 'gemini_count_tokens'
 }
 
 function applyChanges(changes: BodyChanges, { set, remove }: Edits): void {
@@ -345,15 +347,20 @@ function renameMaxTokens(
 /** `translateRequest` in slices of time. */
 async function translateLarge(
   json: JsonText,
+  call: Call,
   candidate: Candidate,
-  translation: Translation,
-  workQueue: WorkQueue,
+  { translation, workQueue }: { translation: Translation; workQueue: WorkQueue },
 ): Promise<RequestBody> {
   const value = json.large && (await readExactObject(json.large.bytes, workQueue))
-  const translated = translateRequest(value ?? json.value, candidate, translation)
+  const translated = translateRequest(inForm(value ?? json.value, call), candidate, translation)
   if (translated.kind === 'refused') return translated
   const body = await workQueue.run(writeJsonSteps(translated.value))
   return { kind: 'body', body, settings: translated.settings }
+}
+
+/** The body with the form of the response, which the path of some calls has. */
+function inForm(value: JsonObject, { streaming }: Call): JsonObject {
+  return streaming === undefined ? value : { ...value, stream: streaming }
 }
 
 function translateRequest(

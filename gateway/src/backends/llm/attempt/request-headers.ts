@@ -2,6 +2,7 @@ import { createHeaderFilter, firstHeader, type Headers } from '../../../net/http
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Candidate } from '../models/candidate.ts'
+import type { Provider } from '../providers/provider.ts'
 import type { Call } from '../request/call.ts'
 
 /** The client's headers after edits by policies. */
@@ -22,9 +23,24 @@ export function headersFor(client: Headers, call: Call, { target }: Candidate): 
   target.editHeaders?.(headers)
   // Bodies are read for usage and by guards, so a content coding would only be removed again.
   headers['accept-encoding'] = 'identity'
+  setAnthropicHeaders(headers, call, target.provider)
   const { defaultHeaders } = target.provider
   for (const name in defaultHeaders) headers[name] ??= defaultHeaders[name] ?? ''
   return headers
+}
+
+/** Settings of Anthropic's API: some services read them in the body only. */
+function setAnthropicHeaders(
+  headers: Headers,
+  { anthropic, unchanged }: Call,
+  { anthropicBetas }: Provider,
+): void {
+  if (unchanged) return
+  if (anthropicBetas !== undefined) delete headers['anthropic-beta']
+  else if (anthropic?.source === 'body') {
+    if (anthropic.betas.length > 0) headers['anthropic-beta'] = anthropic.betas.join(',')
+    if (anthropic.version !== undefined) headers['anthropic-version'] ??= anthropic.version
+  }
 }
 
 /** The client's credential, unless a policy consumed it. */
@@ -58,8 +74,9 @@ const filterHeaders = createHeaderFilter(
   (name) =>
     withheldNames.has(name) ||
     isWithheldHeader(name) ||
-    // Settings of services of AWS, such as guardrails, and parts of signatures.
+    // Settings of services of AWS, such as guardrails, parts of signatures, and retries of its SDKs.
     name.startsWith('x-amz') ||
+    name.startsWith('amz-sdk-') ||
     name.startsWith('sec-') ||
     name.startsWith('access-control-'),
 )

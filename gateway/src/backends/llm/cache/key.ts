@@ -42,6 +42,7 @@ export function cacheKeys(
     forwarding?.query ?? facts.request.query,
     model,
     call.hideUsage,
+    call.anthropic ?? null,
     target.transform ? [[...target.overrides], [...(target.removed ?? [])]] : null,
     headersOf(clientHeaders(exchange), cache.headers),
   ])

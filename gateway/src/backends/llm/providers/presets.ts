@@ -19,6 +19,7 @@ const presets: Readonly<Record<string, Preset>> = {
       ...withoutResponses,
       rerank: { absolute: '/v1/rerank' },
       rerank_v2: { absolute: '/v2/rerank' },
+      embed: { absolute: '/v2/embed' },
     },
   },
   deepinfra: {

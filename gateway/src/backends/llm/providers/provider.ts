@@ -40,6 +40,8 @@ export type Provider = {
   readonly realtimeModelParameter?: string
   /** Edits of the body of a call of the provider's API, after all others. */
   changesFor?(endpoint: Endpoint, call: ProviderCall): BodyChanges | undefined
+  /** Betas of Anthropic's API that the service reads in bodies; undefined if it reads headers. */
+  readonly anthropicBetas?: ReadonlySet<string>
   /** `max_tokens` is sent as `max_completion_tokens` for this model. */
   renamesMaxTokens?(model: string): boolean
   /** Required headers; headers of the client take precedence. */

@@ -7,13 +7,12 @@ import type { JsonText } from '../../../lib/json/text.ts'
 import { writeJsonSteps } from '../../../lib/json/write.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import { findAmbiguousGeminiName, findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
-import { answerOf, generatesText } from '../request/llm-message.ts'
+import { ambiguousNamesOf, answerOf, generatesText } from '../request/llm-message.ts'
 import { createIdSeal, type IdSeal } from '../stored/seal-reply.ts'
 import { readExactObject } from '../translate/exact-json.ts'
-import { recordObject, translationContext } from './record.ts'
+import { recordHeaders, recordObject, translationContext } from './record.ts'
 import { filterDecodedHeaders, type ReplyOptions, readDecoded } from './reply-body.ts'
 import { generatedTextBytes } from './usage.ts'
 
@@ -40,6 +39,7 @@ export async function convertObject(
     const reading = checked ? objectIn(checked) : readForUsage(bytes, workQueue)
     const object = required(reading instanceof Promise ? await reading : reading)
     recordObject(attempt, endpoint, object)
+    recordHeaders(attempt, endpoint, reply.headers)
     succeed(attempt, endpoint, object)
     if (message && checked?.kind === 'object') message.answer = { kind: 'whole', json: checked }
     return { status, headers, body: bytes }
@@ -86,8 +86,7 @@ export async function readUnambiguous(
 ): Promise<ReadJson> {
   const read = await readJson(bytes, workQueue)
   if (read.kind !== 'object') return read
-  const findAmbiguousName = endpoint === 'generate_content' ? findAmbiguousGeminiName : findAmbiguousLlmName
-  return findAmbiguousName(read.value) === undefined
+  return ambiguousNamesOf(endpoint)(read.value) === undefined
     ? read
     : { kind: 'invalid', message: 'of names that differ only in case' }
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
+import type { Headers } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Latency } from '../models/routing/latency.ts'
@@ -6,6 +7,7 @@ import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
 import type { TranslationContext } from '../translate/translate.ts'
+import { usageInHeaders } from './invoke-usage.ts'
 import { modelIn, usageIn } from './usage.ts'
 
 /**
@@ -32,6 +34,14 @@ export function recordOutcome({ exchange, candidate: { target } }: Attempt, repl
   const hasFailed = target.eviction.responded(reply, exchange.facts)
   if (hasFailed) target.meter.upstreamError(`status_${reply.status}`)
   return hasFailed
+}
+
+/** Records the counts of `InvokeModel`, whose body is of the API of its model. */
+export function recordHeaders(attempt: Attempt, endpoint: Endpoint, headers: Headers): void {
+  if (endpoint !== 'invoke') return
+  const usage = usageInHeaders(headers) ?? attempt.usage
+  attempt.usage = usage
+  attempt.usageFinal = usage !== undefined
 }
 
 /** The provider's endpoint of a call. */

@@ -1,5 +1,5 @@
 import { GatewayError, type GatewayErrorCode } from '../../../lib/gateway-error.ts'
-import { type BodySource, isSource } from '../../../net/http/body.ts'
+import { sourceOf } from '../../../net/http/body.ts'
 import { isPlain } from '../../../net/http/content-encoding.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
 import { createSseParser, formatSseEvent } from '../../../net/http/sse.ts'
@@ -41,7 +41,7 @@ export function convertStream(
   // Without these, a proxy in front of the gateway may buffer events.
   headers['x-accel-buffering'] ??= 'no'
   headers['cache-control'] ??= 'no-cache'
-  const source = isSource(body) ? body : bytesSource(body)
+  const source = sourceOf(body)
   const relayed = relayStream(source, {
     maxLineBytes: lineLimits[endpoint] ?? maxLineBytes,
     watch: watchUsage(attempt, translation?.upstream ?? endpoint),
@@ -129,15 +129,4 @@ function errorEvent(exchange: Exchange, endpoint: Endpoint, error: Error): strin
   const refusal: Refusal = { status: code === 'upstream_timeout' ? 504 : 502, code, message }
   // The empty line closes an event that the upstream left open.
   return `\n${terminalEvent(apiOf(endpoint), exchange.errorFormat, refusal)}`
-}
-
-function bytesSource(body: Uint8Array | undefined): BodySource {
-  return {
-    start(sink) {
-      if (body) sink.write(body)
-      sink.end()
-    },
-    resume() {},
-    cancel() {},
-  }
 }

@@ -33,7 +33,7 @@ export function createStreamWatch({
   onGenerated,
 }: StreamWatchOptions): StreamWatch {
   const textKey = endpoint === 'completions' || endpoint === 'generate_content' ? 'text":' : 'delta":'
-  const usageKey = endpoint === 'generate_content' ? 'usageMetadata"' : 'usage"'
+  const usageKey = usageKeys[endpoint] ?? 'usage"'
   const findState = stateMarkers[endpoint]()
   let state: StreamWatch['state'] = 'open'
 
@@ -69,6 +69,11 @@ export function createStreamWatch({
   }
 }
 
+const usageKeys: Readonly<Partial<Record<Endpoint, string>>> = {
+  generate_content: 'usageMetadata"',
+  invoke: 'amazon-bedrock-invocationMetrics"',
+}
+
 type FindState = (lines: string) => StreamWatch['state']
 
 const stateMarkers: Record<Endpoint, () => FindState> = {
@@ -83,12 +88,14 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   responses: () => createNamedState(responsesEnds),
   converse: () => createNamedState(converseEnds),
   converse_count: () => openAiState,
+  invoke: () => createNamedState(invokeEnds),
   titan_embeddings: () => openAiState,
   cohere_embeddings: () => openAiState,
   nova_embeddings: () => openAiState,
   moderations: () => openAiState,
   rerank: () => openAiState,
   rerank_v2: () => openAiState,
+  embed: () => openAiState,
   images: () => typedState('image_generation.completed"'),
   image_edits: () => typedState('image_edit.completed"'),
   image_variations: () => openAiState,
@@ -140,6 +147,12 @@ const messagesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
 /** The last event has the usage. */
 const converseEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
   ['metadata', 'ended'],
+  ['exception', 'failed'],
+] satisfies [string, StreamWatch['state']][])
+
+/** The event of the gateway behind the last chunk: chunks are of the API of the model. */
+const invokeEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
+  ['end', 'ended'],
   ['exception', 'failed'],
 ] satisfies [string, StreamWatch['state']][])
 

@@ -8,6 +8,7 @@ import {
 import { defaultJsonLimits } from '../../../lib/json/limits.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Endpoint } from '../request/endpoints.ts'
+import { embedUsage, usageInChunk } from './invoke-usage.ts'
 
 /** Maximum plausible token count of a response; larger counts are defects or attacks. */
 const maxTokens = 1_000_000_000
@@ -35,6 +36,8 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
     case 'rerank':
     case 'rerank_v2':
       return rerankUsage(message)
+    case 'embed':
+      return embedUsage(message['meta'])
     case 'images':
     case 'image_edits':
     case 'image_variations':
@@ -48,7 +51,8 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
     case 'titan_embeddings':
     case 'cohere_embeddings':
     case 'nova_embeddings':
-      return titanUsage(message['inputTextTokenCount'])
+    case 'invoke':
+      return usageInChunk(message)
     case 'moderations':
     case 'count_tokens':
     case 'converse_count':
@@ -234,19 +238,6 @@ function converseUsage(value: JsonValue | undefined): Usage | undefined {
     outputTokens: output ?? 0,
     cachedInputTokens: cached,
     cacheCreationInputTokens: created,
-    reasoningTokens: 0,
-  })
-}
-
-/** https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html */
-function titanUsage(value: JsonValue | undefined): Usage | undefined {
-  const inputTokens = count(value)
-  if (inputTokens === undefined) return undefined
-  return usage({
-    inputTokens,
-    outputTokens: 0,
-    cachedInputTokens: 0,
-    cacheCreationInputTokens: 0,
     reasoningTokens: 0,
   })
 }

@@ -9,6 +9,7 @@ import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange, LlmState, ModelAccess } from '../../../pipeline/exchange.ts'
 import type { RequestBodyLimits } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
+import { clientHeaders } from '../attempt/request-headers.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
 import { maxModelLength } from '../models/name-pattern.ts'
@@ -17,6 +18,7 @@ import { pathsOf } from '../providers/provider.ts'
 import { type ItemIds, readObjects } from '../stored/provider-objects.ts'
 import { placeOf, type ResponseIds } from '../stored/response-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
+import { type AnthropicSettings, settingsInHeaders } from './anthropic-settings.ts'
 import { type Call, createCall, type ResponseReference } from './call.ts'
 import { type ClientEndpoint, type Endpoints, operations } from './endpoints.ts'
 import { llmMessageOf } from './llm-message.ts'
@@ -43,11 +45,14 @@ export type ParsedCall = {
   reference?: ResponseReference
   /** Undefined for a new response. */
   stored?: StoredAction
+  anthropic?: AnthropicSettings
+  /** The body of the client, of a call in the form of a cloud; models with `passthrough` receive it. */
+  original?: { readonly bytes: Buffer; readonly json: JsonText }
 }
 
 /** Resolves the model of a request, and stores the call. Returns a refusal for an invalid one. */
 export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: RequestRules): Reply | undefined {
-  const { endpoint, bytes, json, files, model, stored } = parsed
+  const { endpoint, files, model, stored, original } = parsed
   const { models, workQueue, passesUnknown } = rules
   const { facts } = exchange
   if (model.length > maxModelLength) return refuse(exchange, modelTooLong)
@@ -56,7 +61,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     requestModel: model,
     configuredModel: undefined,
     provider: undefined,
-    streaming: parsed.streaming ?? json?.value['stream'] === true,
+    streaming: parsed.streaming ?? parsed.json?.value['stream'] === true,
     responseModel: undefined,
     cost: undefined,
     costStatus: undefined,
@@ -64,17 +69,19 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
   const access = exchange.auth.models
   if (access && !access.allows(model)) return refuse(exchange, modelNotAllowed)
   for (const param of ['models', 'fallbacks']) {
-    if (access && !mayUseFallbacks(json?.value[param], access))
+    if (access && !mayUseFallbacks(parsed.json?.value[param], access))
       return refuse(exchange, { ...modelNotAllowed, param })
   }
-  const ofTool = access && foreignToolModel(json?.value['tools'], access)
+  const ofTool = access && foreignToolModel(parsed.json?.value['tools'], access)
   if (ofTool !== undefined) return refuse(exchange, { ...modelNotAllowed, param: ofTool })
-  facts.llmRequest = json && exactObject(json)
+  facts.llmRequest = parsed.json && exactObject(parsed.json)
   const resolution = models.resolve(model, facts)
   if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)
+  const mode = endpoint === 'realtime' ? undefined : passthroughOf(resolution.candidates)
+  const asSent = mode === undefined ? undefined : original
+  const { bytes, json } = asSent ?? parsed
   const options = json?.value['stream_options']
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
-  const mode = endpoint === 'realtime' ? undefined : passthroughOf(resolution.candidates)
   const isStoring = endpoint === 'responses' && mode === undefined && storesResponses(resolution.candidates)
   const previous = isStoring && json ? previousOf(exchange, json.value, rules) : undefined
   if (previous && 'status' in previous) return refuse(exchange, previous)
@@ -101,11 +108,15 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     stored,
     candidates,
     failover: resolution.failover,
-    streaming: parsed.streaming,
+    streaming: parsed.streaming ?? (asSent && facts.llm.streaming),
+    modelInPath: hasModelInPath(endpoint) || asSent !== undefined,
+    anthropic:
+      parsed.anthropic ?? (endpoint === 'messages' ? settingsInHeaders(clientHeaders(exchange)) : undefined),
     hideUsage: hideUsage && mode === undefined,
     unchanged: mode !== undefined,
   })
   if (exchange.llm) {
+    exchange.llm.operation = operations[stored === undefined ? endpoint : 'stored']
     exchange.llm.call = call
     exchange.llm.message = mode === undefined ? llmMessageOf(call, workQueue) : undefined
   }
@@ -119,9 +130,24 @@ const modelTooLong: Refusal = {
   param: 'model',
 }
 
+/** Calls whose path has the model, and whose body has none. */
+function hasModelInPath(endpoint: ParsedCall['endpoint']): boolean {
+  switch (endpoint) {
+    case 'generate_content':
+    case 'gemini_count_tokens':
+    case 'converse':
+    case 'converse_count':
+    case 'invoke':
+      return true
+    default:
+      return false
+  }
+}
+
 export function unknownEndpoint(path: string): Refusal {
   const [, call] = unservedCall.exec(path) ?? []
-  const reason = call === undefined ? '' : `: ${call} is not served`
+  const served = path.endsWith('/v2/chat') ? ': use /v1/chat/completions' : ''
+  const reason = call === undefined ? served : `: ${call} is not served`
   return { status: 404, code: 'not_found', message: `no LLM endpoint at ${path}${reason}` }
 }
 

@@ -10,6 +10,7 @@ import type { ItemIds } from '../stored/provider-objects.ts'
 import type { StoredResponse } from '../stored/response-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
 import type { Translation } from '../translate/translate.ts'
+import type { AnthropicSettings } from './anthropic-settings.ts'
 import type { ClientEndpoint } from './endpoints.ts'
 import type { FormPart } from './form/scan.ts'
 
@@ -37,8 +38,12 @@ export type Call = {
   readonly stored: StoredAction | undefined
   readonly candidates: readonly Candidate[]
   readonly failover?: FailoverRules | undefined
-  /** Streaming by the path of the Gemini API; undefined if the body determines it. */
+  /** Streaming by the path; undefined if the body determines it. */
   readonly streaming: boolean | undefined
+  /** The path of the client has the model, and the body has none. */
+  readonly modelInPath: boolean
+  /** Version and betas of a call of messages; undefined without any. */
+  readonly anthropic: AnthropicSettings | undefined
   /** The client sent `include_usage: false`, so the usage chunk that the gateway requests is removed. */
   readonly hideUsage: boolean
   /** The request is forwarded in the API of the client, without changes but for the model. */
@@ -107,6 +112,8 @@ export function createCall(request: CallRequest): Call {
     candidates,
     failover,
     streaming,
+    modelInPath,
+    anthropic,
     hideUsage,
     unchanged,
   } = request
@@ -122,6 +129,8 @@ export function createCall(request: CallRequest): Call {
     candidates,
     failover,
     streaming,
+    modelInPath,
+    anthropic,
     hideUsage,
     unchanged,
     attempt: undefined,

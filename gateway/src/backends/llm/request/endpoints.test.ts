@@ -25,11 +25,18 @@ describe('matchEndpoint', () => {
     ['/a/v1/rerank', 'rerank'],
     ['/v2/rerank', 'rerank_v2'],
     ['/a/v2/rerank', 'rerank_v2'],
+    ['/v2/embed', 'embed'],
     ['/v1/images/generations', 'images'],
     ['/openai/deployments/dall-e/images/generations', 'images'],
     ['/v1/audio/speech', 'speech'],
     ['/openai/deployments/gpt-4o/chat/completions', 'chat'],
     ['/team/openai/deployments/a%2Fb/embeddings', 'embeddings'],
+    ['/model/amazon.nova-pro-v1%3A0/converse', 'converse'],
+    ['/team/model/arn:aws:bedrock:r:1:inference-profile/x/converse-stream', 'converse'],
+    ['/model/m/invoke-with-response-stream', 'invoke'],
+    ['/model/m/count-tokens', 'converse_count'],
+    ['/v1/projects/p/locations/l/publishers/anthropic/models/claude-x@1:rawPredict', 'messages'],
+    ['/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict', 'count_tokens'],
   ])('matches %s', (path, endpoint) => {
     expect(matchEndpoint(path)).toEqual({ kind: 'endpoint', endpoint })
   })
@@ -83,12 +90,26 @@ it.each(['/v1/files', '/v1/chat/completions/x', '/v1/files/50%'])('accepts %s as
   expect(isDisguisedEndpoint(path)).toBe(false),
 )
 
+it('reads calls of clouds at backends with any routes', () => {
+  const routes = [{}, { '*': 'passthrough' }, { '/invoke': 'passthrough', '*': 'passthrough' }] as const
+  for (const { match } of routes.map((each) => endpointsBySuffix(each))) {
+    expect(match('/model/m/invoke')).toEqual({ kind: 'endpoint', endpoint: 'invoke' })
+    expect(match('/x/publishers/anthropic/models/m:rawPredict')).toMatchObject({ endpoint: 'messages' })
+  }
+  const { match } = endpointsBySuffix({ '*': 'passthrough' })
+  expect(match('/model/m/Invoke')).toEqual({ kind: 'unknown' })
+  expect(match('/model/m%2Finvoke')).toEqual({ kind: 'unknown' })
+  expect(match('/v1/files')).toEqual({ kind: 'passthrough' })
+})
+
 it('selects the error shape by the API of the path', () => {
   const errorFormatOf = (path: string, headers = {}) => formatOf({ path, headers })
   expect(errorFormatOf('/a/v1/messages')).toBe('anthropic')
   expect(errorFormatOf('/v1/messages/count_tokens')).toBe('anthropic')
   expect(errorFormatOf('/v1/chat/completions')).toBe('openai')
   expect(errorFormatOf('/nowhere')).toBe('openai')
+  expect(errorFormatOf('/model/m/invoke')).toBe('aws')
+  expect(errorFormatOf('/x/publishers/anthropic/models/m:rawPredict')).toBe('anthropic')
   // Paths that both APIs have, or neither: Anthropic's clients always send their version.
   expect(errorFormatOf('/v1/models', { 'anthropic-version': '2023-06-01' })).toBe('anthropic')
   expect(errorFormatOf('/v1/files', { 'anthropic-version': '2023-06-01' })).toBe('anthropic')

@@ -1,7 +1,9 @@
 import type { ErrorFormat, RequestFacts } from '../../../pipeline/exchange.ts'
 import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
 import { type StoredAction, storedAt } from '../stored/stored-path.ts'
+import { bedrockCallIn } from './bedrock-path.ts'
 import { geminiCallIn, isGeminiMethod } from './gemini-path.ts'
+import { isVertexMethod, vertexCallIn } from './vertex-path.ts'
 
 /** LLM API calls that the gateway reads from clients. */
 export type ClientEndpoint =
@@ -14,6 +16,7 @@ export type ClientEndpoint =
   | 'moderations'
   | 'rerank'
   | 'rerank_v2'
+  | 'embed'
   | 'images'
   | 'image_edits'
   | 'image_variations'
@@ -23,16 +26,17 @@ export type ClientEndpoint =
   | 'generate_content'
   | 'gemini_count_tokens'
   | 'realtime'
+  | 'converse'
+  | 'converse_count'
+  | 'invoke'
 
 /**
- * Calls of clients and of upstreams: `predict` of Vertex AI and the calls of Amazon Bedrock
+ * Calls of clients and of upstreams: `predict` of Vertex AI and the embeddings of Amazon Bedrock
  * serve translated ones.
  */
 export type Endpoint =
   | ClientEndpoint
   | 'predict'
-  | 'converse'
-  | 'converse_count'
   | 'titan_embeddings'
   | 'cohere_embeddings'
   | 'nova_embeddings'
@@ -68,6 +72,7 @@ export const operations: Readonly<
   moderations: { operation: 'moderation', api: 'moderations' },
   rerank: { operation: 'rerank', api: 'rerank' },
   rerank_v2: { operation: 'rerank', api: 'rerank' },
+  embed: { operation: 'embeddings', api: 'embed' },
   images: { operation: 'image_generation', api: 'images_generations' },
   image_edits: { operation: 'image_edit', api: 'images_edits' },
   image_variations: { operation: 'image_variation', api: 'images_variations' },
@@ -77,6 +82,9 @@ export const operations: Readonly<
   generate_content: { operation: 'chat', api: 'generate_content' },
   gemini_count_tokens: { operation: 'count_tokens', api: 'gemini_count_tokens' },
   realtime: { operation: 'realtime', api: 'realtime' },
+  converse: { operation: 'chat', api: 'converse' },
+  converse_count: { operation: 'count_tokens', api: 'bedrock_count_tokens' },
+  invoke: { operation: 'invoke_model', api: 'invoke_model' },
   models: { operation: 'list_models', api: 'models' },
   stored: { operation: 'stored_response', api: 'responses' },
   passthrough: { operation: 'passthrough', api: 'passthrough' },
@@ -124,6 +132,7 @@ export const routeTypes = {
   anthropicTokenCount: { kind: 'endpoint', endpoint: 'count_tokens' },
   moderations: { kind: 'endpoint', endpoint: 'moderations' },
   rerank: { kind: 'endpoint', endpoint: 'rerank' },
+  embed: { kind: 'endpoint', endpoint: 'embed' },
   imageGenerations: { kind: 'endpoint', endpoint: 'images' },
   imageEdits: { kind: 'endpoint', endpoint: 'image_edits' },
   imageVariations: { kind: 'endpoint', endpoint: 'image_variations' },
@@ -167,11 +176,17 @@ export function endpointsBySuffix(routes: Readonly<Record<string, RouteType>>): 
 
   function match(path: string): EndpointMatch {
     const found = matchSuffix(path)
-    if (found) return found
-    if (fallback.kind !== 'passthrough' || recognised.length === 0) return fallback
+    if (found !== undefined && found.kind !== 'passthrough') return found
+    const inPath = cloudCallIn(path)
+    if (inPath) return inPath
+    const plain = found ?? fallback
     // A path that is forwarded unread must not be another spelling of a call that is read.
-    const plain = canonicalPath(path)
-    return recognised.some((suffix) => plain.endsWith(suffix)) ? unknown : fallback
+    return plain.kind === 'passthrough' && isDisguised(canonicalPath(path), found) ? unknown : plain
+  }
+
+  function isDisguised(plain: string, found: EndpointMatch | undefined): boolean {
+    if (bedrockCallIn(plain) !== undefined || isVertexMethod(plain)) return true
+    return found === undefined && recognised.some((suffix) => plain.endsWith(suffix))
   }
 
   return {
@@ -191,10 +206,15 @@ function formatOf(endpoint: ClientEndpoint): ErrorFormat {
       return 'anthropic'
     case 'rerank':
     case 'rerank_v2':
+    case 'embed':
       return 'cohere'
     case 'generate_content':
     case 'gemini_count_tokens':
       return 'google'
+    case 'converse':
+    case 'converse_count':
+    case 'invoke':
+      return 'aws'
     default:
       return 'openai'
   }
@@ -202,6 +222,8 @@ function formatOf(endpoint: ClientEndpoint): ErrorFormat {
 
 const rerankV2: EndpointMatch = { kind: 'endpoint', endpoint: 'rerank_v2' }
 const rerankV2Path = '/v2/rerank'
+const embedPath = '/v2/embed'
+const cohereChatPath = '/v2/chat'
 
 /** Both versions of the call have the same suffix. */
 function isSecondRerank(match: EndpointMatch, path: string): boolean {
@@ -242,10 +264,13 @@ export function matchEndpoint(path: string): EndpointMatch {
   if (match) return match
   const gemini = geminiCallIn(path)
   if (gemini) return { kind: 'endpoint', endpoint: gemini.endpoint }
+  const cloud = cloudCallIn(path)
+  if (cloud) return cloud
   if (rest.startsWith(modelPrefix))
     return { kind: 'models', id: decodePercent(rest.slice(modelPrefix.length)) }
   const stored = rest.startsWith(responsePrefix) ? storedAt(rest.slice(responsePrefix.length)) : undefined
   if (stored) return { kind: 'stored', ...stored, passes: false }
+  if (path.endsWith(embedPath)) return { kind: 'endpoint', endpoint: 'embed' }
   if (path.endsWith(rerankV2Path)) return rerankV2
   return isRealtimeCall(rest) ? bypass : unknown
 }
@@ -260,6 +285,12 @@ function isRealtimeCall(path: string): boolean {
   )
 }
 
+/** Calls of clouds with the model in the path. They are read at every backend, whatever its routes are. */
+function cloudCallIn(path: string): EndpointMatch | undefined {
+  const call = bedrockCallIn(path) ?? vertexCallIn(path)
+  return call && { kind: 'endpoint', endpoint: call.endpoint }
+}
+
 /**
  * True if an unknown path is another spelling of a known call: `/v1/chat%2Fcompletions`,
  * `/v1/Chat/completions`, `/v1/chat/completions;x`. A provider might serve it without the checks and counts
@@ -267,7 +298,7 @@ function isRealtimeCall(path: string): boolean {
  */
 export function isDisguisedEndpoint(path: string): boolean {
   const plain = canonicalPath(path)
-  return matchEndpoint(plain).kind !== 'unknown' || isGeminiMethod(plain)
+  return matchEndpoint(plain).kind !== 'unknown' || isGeminiMethod(plain) || isVertexMethod(plain)
 }
 
 /** The interpretation of a path by a lenient server. */
@@ -307,8 +338,10 @@ export function deploymentIn(path: string): { model: string; rest: string } | un
  */
 export function errorFormatOf({ path, headers }: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat {
   if (path.endsWith('/messages') || path.endsWith('/messages/count_tokens')) return 'anthropic'
-  if (path.endsWith('/rerank')) return 'cohere'
+  if (path.endsWith('/rerank') || path.endsWith(embedPath) || path.endsWith(cohereChatPath)) return 'cohere'
   if (geminiCallIn(path)) return 'google'
+  if (bedrockCallIn(path)) return 'aws'
+  if (vertexCallIn(path)) return 'anthropic'
   if (headers['anthropic-version'] === undefined) return 'openai'
   return matchEndpoint(path).kind === 'endpoint' ? 'openai' : 'anthropic'
 }

@@ -1,3 +1,5 @@
+import { decodeSegment } from './decode-segment.ts'
+
 /** A call of the Gemini API, whose model and form are in its path. */
 export type GeminiCall = {
   readonly endpoint: 'generate_content' | 'gemini_count_tokens'
@@ -29,12 +31,4 @@ export function geminiCallIn(path: string): GeminiCall | undefined {
 /** True for a canonical path, in lower case, of a method that `geminiCallIn` reads in its own spelling. */
 export function isGeminiMethod(path: string): boolean {
   return /:(?:(?:stream)?generatecontent|counttokens)$/.test(path)
-}
-
-function decodeSegment(segment: string): string | undefined {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return undefined
-  }
 }

@@ -1,7 +1,13 @@
+import type { FindAmbiguousName } from '../../../lib/json/names.ts'
 import { readJson } from '../../../lib/json/read.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { LlmApi, LlmMessage } from '../../../pipeline/llm-message.ts'
+import {
+  findAmbiguousConverseName,
+  findAmbiguousGeminiName,
+  findAmbiguousLlmName,
+} from '../../../pipeline/llm-names.ts'
 import type { Call } from './call.ts'
 import type { Endpoint } from './endpoints.ts'
 
@@ -13,6 +19,9 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
     case 'responses':
     case 'completions':
     case 'generate_content':
+    case 'converse':
+    case 'invoke':
+    case 'embed':
     case 'moderations':
     case 'rerank':
     case 'images':
@@ -34,6 +43,7 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
 /** Calls whose responses have texts of the model, complete or streamed. */
 const answersText: ReadonlySet<Endpoint> = new Set([
   'converse',
+  'invoke',
   'chat',
   'completions',
   'messages',
@@ -56,9 +66,26 @@ export function answerOf(
   return hasText ? exchange.llm?.message : undefined
 }
 
-/** Whether a response consists of texts, which are counted if it has no usage. */
+/**
+ * Whether a response consists of texts, which are counted if it has no usage. Those of `InvokeModel` may be
+ * images or embeddings.
+ */
 export function generatesText(endpoint: Endpoint): boolean {
-  return answersText.has(endpoint)
+  return endpoint !== 'invoke' && answersText.has(endpoint)
+}
+
+/** Finds ambiguous names in requests and responses of a call. */
+export function ambiguousNamesOf(endpoint: Endpoint | 'passthrough'): FindAmbiguousName {
+  switch (endpoint) {
+    case 'generate_content':
+    case 'gemini_count_tokens':
+      return findAmbiguousGeminiName
+    case 'converse':
+    case 'converse_count':
+      return findAmbiguousConverseName
+    default:
+      return findAmbiguousLlmName
+  }
 }
 
 /** The view of policies on a call; undefined for calls without text content. */

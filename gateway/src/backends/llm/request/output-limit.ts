@@ -40,6 +40,7 @@ export function outputLimit(
   assumed = assumedTokens,
 ): number {
   if (endpoint === 'generate_content') return contentLimit(request, assumed)
+  if (endpoint === 'converse' || endpoint === 'invoke') return bedrockLimit(request, assumed)
   const names = limits[endpoint]
   if (names === undefined) return 0
   const tokens = highest(names.tokens, request, fields) ?? assumed
@@ -54,6 +55,21 @@ function contentLimit(request: ExactJsonObject, assumed: number): number {
   const tokens = positive(fields['maxOutputTokens'] ?? fields['max_output_tokens']) ?? assumed
   const choices = positive(fields['candidateCount'] ?? fields['candidate_count']) ?? 1
   return Math.min(maxTokens, tokens * choices)
+}
+
+/** Names of the limit in the APIs of Bedrock's models, at the top or in one of these objects. */
+const bedrockNames = [
+  ...['maxTokens', 'max_tokens', 'max_new_tokens', 'maxTokenCount', 'max_gen_len'],
+  ...['max_completion_tokens', 'max_tokens_to_sample'],
+]
+const bedrockConfigs = ['inferenceConfig', 'textGenerationConfig', 'additionalModelRequestFields']
+
+function bedrockLimit(request: ExactJsonObject, assumed: number): number {
+  const configs = bedrockConfigs.map((name) => request[name]).filter(isExactJsonObject)
+  const found = [request, ...configs].flatMap((fields) =>
+    bedrockNames.map((name) => positive(fields[name])).filter((tokens) => tokens !== undefined),
+  )
+  return Math.min(maxTokens, found.length === 0 ? assumed : Math.max(...found))
 }
 
 /** The largest of several fields; undefined if none is set. */

@@ -2,15 +2,12 @@ import { ownerOf } from '../../../identity/owner.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
 import { readJson } from '../../../lib/json/read.ts'
 import type { JsonText } from '../../../lib/json/text.ts'
+import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import {
-  findAmbiguousGeminiName,
-  findAmbiguousLlmName,
-  findAmbiguousTopName,
-} from '../../../pipeline/llm-names.ts'
+import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { readRequestBody } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
 import { storedMethods } from '../stored/stored-path.ts'
@@ -31,8 +28,8 @@ import {
 } from './endpoints.ts'
 import { readForm } from './form/form.ts'
 import { readFormBoundary } from './form/media-type.ts'
-import { geminiCallIn } from './gemini-path.ts'
-import { configuredOf } from './llm-message.ts'
+import { ambiguousNamesOf, configuredOf } from './llm-message.ts'
+import { acceptPathCall } from './path-call.ts'
 import { modelOfPath } from './path-model.ts'
 import { bypassesGateway, readRealtimeRequest } from './realtime-request.ts'
 
@@ -91,7 +88,7 @@ async function readCall(
 ): Promise<Reply | undefined> {
   const { facts } = exchange
   const mediaType = readJsonMediaType(facts.request.headers)
-  if (mediaType === 'other') {
+  if (mediaType === 'other' && !isInvokeBody(endpoint, facts.request.headers)) {
     return formEndpoints.has(endpoint) ? readFormCall(exchange, endpoint, rules) : refuse(exchange, notJson)
   }
   if (mediaType === 'charset') return refuse(exchange, notUtf8)
@@ -99,10 +96,14 @@ async function readCall(
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   facts.body = body.bytes
   const reading = readJson(body.bytes, rules.workQueue, rules.jsonLimits)
-  const findAmbiguousName = isGemini(endpoint) ? findAmbiguousGeminiName : findAmbiguousLlmName
-  const read = validateJson(reading instanceof Promise ? await reading : reading, findAmbiguousName)
+  const read = validateJson(reading instanceof Promise ? await reading : reading, ambiguousNamesOf(endpoint))
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   return acceptRead(exchange, { endpoint, bytes: body.bytes, json: read.json, files: undefined }, rules)
+}
+
+/** AWS's SDKs send the JSON of `InvokeModel` as bytes if the application sets no content type. */
+function isInvokeBody(endpoint: ClientEndpoint, headers: Headers): boolean {
+  return endpoint === 'invoke' && firstHeader(headers, 'content-type') === 'application/octet-stream'
 }
 
 /** Reads a form, and treats its texts as a JSON body. */
@@ -129,9 +130,17 @@ function acceptRead(
   exchange: Exchange,
   read: Omit<ParsedCall, 'model' | 'endpoint'> & { endpoint: ClientEndpoint; json: JsonText },
   rules: RequestRules,
+): Promise<Reply | undefined> | Reply | undefined {
+  return acceptPathCall(exchange, read, rules, () => acceptNamed(exchange, read, rules))
+}
+
+/** Accepts a call with the model in its body. */
+function acceptNamed(
+  exchange: Exchange,
+  read: Omit<ParsedCall, 'model' | 'endpoint'> & { endpoint: ClientEndpoint; json: JsonText },
+  rules: RequestRules,
 ): Reply | undefined {
   const { endpoint, json } = read
-  if (isGemini(endpoint)) return acceptGemini(exchange, read, rules)
   const model = requestedModel(json.value, rules) ?? modelInPath(exchange, json.value)
   if (model === undefined) return refuse(exchange, missingModel)
   const issue =
@@ -139,24 +148,6 @@ function acceptRead(
     (endpoint === 'responses' ? backgroundIssue(exchange, json.value, rules) : undefined)
   if (issue) return refuse(exchange, issue)
   return acceptCall(exchange, { ...read, model }, rules)
-}
-
-function isGemini(endpoint: ClientEndpoint): boolean {
-  return endpoint === 'generate_content' || endpoint === 'gemini_count_tokens'
-}
-
-/** Accepts a call of the Gemini API, whose path has model and form. */
-function acceptGemini(
-  exchange: Exchange,
-  read: Omit<ParsedCall, 'model' | 'streaming'>,
-  rules: RequestRules,
-): Reply | undefined {
-  const { forwarding, facts } = exchange
-  const { model, streaming = false } = geminiCallIn(requestPath(exchange)) ?? {}
-  if (model === undefined) return refuse(exchange, missingPathModel)
-  const query = new URLSearchParams(forwarding?.query ?? facts.request.query)
-  if (streaming && query.get('alt') !== 'sse') return refuse(exchange, notEventStream)
-  return acceptCall(exchange, { ...read, model, streaming }, rules)
 }
 
 /** The requested model. It is optional if every target has a configured model. */
@@ -286,18 +277,6 @@ const missingModel: Refusal = {
   code: 'missing_model',
   message: 'model must be a non-empty string',
   param: 'model',
-}
-
-const missingPathModel: Refusal = {
-  status: 400,
-  code: 'missing_model',
-  message: 'the path must have a model: /v1beta/models/{model}:generateContent',
-}
-
-const notEventStream: Refusal = {
-  status: 400,
-  code: 'unsupported_parameter',
-  message: 'streamGenerateContent must have the query alt=sse: JSON arrays are not supported',
 }
 
 function rulesOfModels({ llm }: Exchange): readonly object[] {

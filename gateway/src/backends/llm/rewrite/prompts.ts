@@ -21,6 +21,8 @@ export function compilePrompts(config: PromptsConfig | undefined): RewriteObject
       case 'generate_content':
       case 'gemini_count_tokens':
         return withContents(withInstruction(object, system), chat)
+      case 'converse':
+        return withTurns(withConverseSystem(object, system), chat)
       default:
         return object
     }
@@ -77,6 +79,24 @@ function withContents(object: JsonObject, { before, after }: Prompts): JsonObjec
     ...object,
     contents: [...before.map(contentOf), ...listOf(contents), ...after.map(contentOf)],
   }
+}
+
+function withConverseSystem(object: JsonObject, { before, after }: Prompts): JsonObject {
+  if (before.length + after.length === 0) return object
+  return {
+    ...object,
+    system: [...before.map(partOf), ...listOf(object['system']), ...after.map(partOf)],
+  }
+}
+
+function withTurns(object: JsonObject, { before, after }: Prompts): JsonObject {
+  const { messages } = object
+  if (!Array.isArray(messages) || before.length + after.length === 0) return object
+  return { ...object, messages: [...before.map(turnOf), ...messages, ...after.map(turnOf)] }
+}
+
+function turnOf({ role, content }: Prompt): JsonObject {
+  return { role, content: [{ text: content }] }
 }
 
 function contentOf({ role, content }: Prompt): JsonObject {

@@ -3,6 +3,7 @@ import { chatToConverse } from './chat-to-converse.ts'
 import { chatToGemini } from './chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
 import { composeTranslations } from './compose.ts'
+import { converseOver, converseToMessages } from './converse-to-messages/converse-to-messages.ts'
 import { countTokensToBedrock } from './count-tokens-to-bedrock.ts'
 import { embeddingsToCohere, embeddingsToNova, embeddingsToTitan } from './embeddings/embeddings.ts'
 import { embeddingsToPredict } from './embeddings-to-predict/embeddings-to-predict.ts'
@@ -22,6 +23,11 @@ const translations: Readonly<Partial<Record<Endpoint, readonly Translation[]>>> 
     responsesToChat,
     composeTranslations(responsesToChat, chatToMessages),
     composeTranslations(responsesToChat, chatToConverse),
+  ],
+  converse: [
+    converseToMessages,
+    converseOver(composeTranslations(messagesToChat, chatToGemini)),
+    converseOver(messagesToChat),
   ],
   count_tokens: [countTokensToBedrock],
   embeddings: [embeddingsToPredict, embeddingsToTitan, embeddingsToCohere, embeddingsToNova],

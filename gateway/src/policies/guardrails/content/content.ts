@@ -1,9 +1,17 @@
 import type { LlmApi } from '../../../pipeline/llm-message.ts'
+import { converseContent } from './bedrock/converse.ts'
+import { invokeContent } from './bedrock/invoke.ts'
 import { chatContent } from './chat.ts'
 import { completionsContent } from './completions.ts'
 import type { ContentReader } from './content-reader.ts'
 import { geminiContent } from './gemini.ts'
-import { imagesContent, moderationsContent, rerankContent, speechContent } from './input-texts.ts'
+import {
+  embedContent,
+  imagesContent,
+  moderationsContent,
+  rerankContent,
+  speechContent,
+} from './input-texts.ts'
 import { messagesContent } from './messages.ts'
 import { responsesContent } from './responses.ts'
 import { transcriptionsContent } from './transcriptions.ts'
@@ -15,6 +23,9 @@ export const contentReaders: Readonly<Record<LlmApi, ContentReader>> = {
   messages: messagesContent,
   responses: responsesContent,
   generate_content: geminiContent,
+  converse: converseContent,
+  invoke: invokeContent,
+  embed: embedContent,
   moderations: moderationsContent,
   rerank: rerankContent,
   images: imagesContent,

@@ -10,7 +10,7 @@ import {
   optionalElement,
   type TextPart,
 } from './content-reader.ts'
-import { withScope } from './parts.ts'
+import { stringsIn, withScope } from './parts.ts'
 import type { Reading } from './reading.ts'
 import { argumentTexts, definitionTexts } from './scopes/tools.ts'
 
@@ -157,17 +157,4 @@ function textsOf(part: JsonValue, path: JsonPath, reading: Reading): TextPart[] 
 function membersOf(value: JsonValue, names: readonly string[], path: JsonPath): TextPart[] {
   if (!isJsonObject(value)) throw new CheckFailure('a part that is not an object')
   return names.flatMap((name) => stringsIn(value[name], [...path, name]))
-}
-
-/**
- * All texts of the result of a function, whose members have any names. Its depth is that of the checked body.
- */
-function stringsIn(value: JsonValue | undefined, path: JsonPath): TextPart[] {
-  if (typeof value === 'string') return [{ text: value, path }]
-  if (Array.isArray(value)) return value.flatMap((item, index) => stringsIn(item, [...path, index]))
-  return isJsonObject(value) ? entriesIn(value, path) : []
-}
-
-function entriesIn(value: JsonObject, path: JsonPath): TextPart[] {
-  return Object.entries(value).flatMap(([name, member]) => stringsIn(member, [...path, name]))
 }

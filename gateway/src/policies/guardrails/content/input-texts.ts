@@ -1,7 +1,13 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { JsonPath } from '../../../lib/json/splice.ts'
 import { CheckFailure } from '../guard.ts'
-import { type ContentReader, type GuardedText, objectsIn, type TextPart } from './content-reader.ts'
+import {
+  type ContentReader,
+  type GuardedText,
+  objectsIn,
+  readableObjectsIn,
+  type TextPart,
+} from './content-reader.ts'
 import { textParts } from './parts.ts'
 import { userText } from './prompt.ts'
 import type { Reading } from './reading.ts'
@@ -45,6 +51,20 @@ export const rerankContent: ContentReader = {
   request: ({ query, documents }) => [
     ...documentsIn(query, ['query']),
     ...documentsIn(documents, ['documents']),
+  ],
+}
+
+/**
+ * Embeddings of Cohere. https://docs.cohere.com/reference/embed: texts, or inputs with texts and images. Images
+ * are data URLs.
+ */
+export const embedContent: ContentReader = {
+  ...inputOnly,
+  request: (body, reading) => [
+    ...listOfTexts(body['texts'], ['texts'], reading),
+    ...readableObjectsIn(body['inputs']).flatMap(([index, { content }]) =>
+      texts(textParts(content, ['inputs', index, 'content'], reading)),
+    ),
   ],
 }
 

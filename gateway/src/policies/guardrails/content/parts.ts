@@ -96,3 +96,11 @@ function textsOfSource({ source }: JsonObject, path: JsonPath, reading: Reading)
     ...textParts(text, [...at, 'text'], reading),
   ]
 }
+
+/** All texts of free JSON, whose members have any names. Its depth is that of the checked body. */
+export function stringsIn(value: JsonValue | undefined, path: JsonPath): TextPart[] {
+  if (typeof value === 'string') return [{ text: value, path }]
+  if (Array.isArray(value)) return value.flatMap((item, index) => stringsIn(item, [...path, index]))
+  if (!isJsonObject(value)) return []
+  return Object.entries(value).flatMap(([name, member]) => stringsIn(member, [...path, name]))
+}

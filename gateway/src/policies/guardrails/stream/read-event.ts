@@ -89,6 +89,8 @@ function textIn(data: string, { before, behind }: Template): string | undefined 
 
 const ends: ReadonlySet<string> = new Set([
   'message_stop',
+  'metadata',
+  'end',
   'response.completed',
   'response.incomplete',
   'response.failed',

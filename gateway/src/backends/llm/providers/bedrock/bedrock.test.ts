@@ -178,18 +178,131 @@ describe('settings', () => {
   })
 })
 
-it.each([
-  [undefined, 200],
-  ['gr-1', 404],
-])('forwards unread calls without a guardrail only: %s', async (awsGuardrailIdentifier, expected) => {
-  const params = {
-    awsRegion: 'us-east-1',
-    apiKey: 'k',
-    ...(awsGuardrailIdentifier && { awsGuardrailIdentifier }),
-  }
+describe('calls of Bedrock', () => {
+  const params = { awsRegion: 'us-east-1', apiKey: 'k' }
   const models = [{ name: '*', provider: 'bedrock' as const, params }]
-  const gateway = fixtureGateway({ models, passthrough: true }, () => jsonReply({}))
-  const model = 'amazon.titan-image-v2'
-  const { status } = await call(gateway, { path: `/v1/model/${model}/invoke`, body: { model } })
-  expect(status).toBe(expected)
+
+  it.each([
+    ['/v1/model/titan-image/async', 404, undefined],
+    ['/async-invoke', 404, undefined],
+    ['/guardrail/g/version/1/apply', 404, undefined],
+    ['/model/titan-image/Invoke', 404, undefined],
+    ['/model/titan-image%2Finvoke', 404, undefined],
+    ['/model/titan-image/invoke-with-bidirectional-stream', 404, undefined],
+    ['/v1/model/titan-image/invoke', 200, '/model/titan-image/invoke'],
+    ['/model/arn:aws:bedrock:r:1:x/y/converse', 200, '/model/arn%3Aaws%3Abedrock%3Ar%3A1%3Ax%2Fy/converse'],
+  ])('are read, and not forwarded in other ways: %s', async (path, expected, sent) => {
+    const gateway = fixtureGateway({ models, passthrough: true }, () => jsonReply({}))
+    const { status } = await call(gateway, { path, body: { model: 'titan-image', inputText: 'x' } })
+    expect([status, gateway.sent[0]?.path]).toEqual([expected, sent])
+  })
+
+  it('have the model of the path, which the key must allow', async () => {
+    const gateway = fixtureGateway({ models }, () => jsonReply({}))
+    const path = '/model/amazon.nova-pro-v1%3A0/converse-stream'
+    const body = { messages: [{ role: 'user', content: [{ text: 'x' }] }], model: 'other' }
+    const { exchange } = await call(gateway, { path, body, query: '?x=1' })
+    expect(exchange.facts.llm).toMatchObject({
+      operation: 'chat',
+      api: 'converse',
+      requestModel: 'amazon.nova-pro-v1:0',
+      streaming: true,
+    })
+    expect(gateway.sent[0]?.path).toBe(path)
+    expect(bodyOf(gateway.sent[0])).toEqual({ messages: body.messages })
+    const refused = await call(gateway, { path, body, mayUseModel: (name) => name === 'other' })
+    expect([refused.status, refused.headers['x-amzn-errortype']]).toEqual([403, 'AccessDeniedException'])
+    expect(JSON.parse(refused.text)).toMatchObject({ code: 'model_not_allowed' })
+  })
+
+  it('with messages of Claude reach every provider of messages', async () => {
+    const path = '/model/claude-x/invoke-with-response-stream'
+    const messages = [{ role: 'user', content: 'x' }]
+    const body = { anthropic_version: 'bedrock-2023-05-31', max_tokens: 5, messages }
+    const config: LlmConfig = { models: [{ name: '*', provider: 'anthropic', params: { apiKey: 'k' } }] }
+    const gateway = fixtureGateway(config, () => jsonReply({}))
+    const { exchange } = await call(gateway, { path, body })
+    expect(bodyOf(gateway.sent[0])).toEqual({ model: 'claude-x', stream: true, max_tokens: 5, messages })
+    expect(exchange.facts.llm).toMatchObject({ api: 'messages', requestModel: 'claude-x', streaming: true })
+    expect(exchange.llm?.operation.api).toBe('messages')
+  })
+
+  it('have version and betas of Anthropic as the provider reads them', async () => {
+    const path = '/model/anthropic.claude-x/invoke'
+    const body = { anthropic_version: '2026-10-21', anthropic_beta: ['own-1'], max_tokens: 5, messages: [] }
+    const bedrock = fixtureGateway({ models }, () => jsonReply({}))
+    await call(bedrock, { path, body })
+    expect(bodyOf(bedrock.sent[0])).toEqual({
+      max_tokens: 5,
+      messages: [],
+      anthropic_version: '2026-10-21',
+      anthropic_beta: ['own-1'],
+    })
+    const headers = { 'anthropic-beta': 'claude-code-20250219, context-1m-2025-08-07' }
+    const plain = { model: 'anthropic.claude-x', max_tokens: 5, messages: [] }
+    await call(bedrock, { path: '/v1/messages', body: plain, headers })
+    expect(bodyOf(bedrock.sent[1])).toMatchObject({
+      anthropic_version: 'bedrock-2023-05-31',
+      anthropic_beta: ['context-1m-2025-08-07'],
+    })
+    expect(bedrock.sent[1]?.headers['anthropic-beta']).toBeUndefined()
+    const direct = fixtureGateway(
+      { models: [{ name: '*', provider: 'anthropic', params: { apiKey: 'k' } }] },
+      () => jsonReply({}),
+    )
+    await call(direct, { path, body })
+    expect(direct.sent[0]?.headers).toMatchObject({
+      'anthropic-version': '2026-10-21',
+      'anthropic-beta': 'own-1',
+    })
+    const count = '/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict'
+    const counted = { anthropic_version: 'vertex-2023-10-16', model: 'claude-x', messages: [] }
+    await call(direct, { path: count, body: counted })
+    expect(bodyOf(direct.sent.pop())).toEqual({ model: 'claude-x', messages: [] })
+    const { status } = await call(direct, { path, body: { ...body, anthropic_beta: 'x' } })
+    expect([status, direct.sent.length]).toEqual([400, 1])
+  })
+
+  it('are unchanged for models with passthrough', async () => {
+    const path = '/model/anthropic.claude-x/invoke'
+    const text = '{ "anthropic_version":"bedrock-2023-05-31", "max_tokens":5,"messages":[]}'
+    const gateway = fixtureGateway(
+      { models: [{ ...models[0], name: '*', provider: 'bedrock', passthrough: 'detect' }] },
+      () => jsonReply({ usage: { input_tokens: 3, output_tokens: 4 } }),
+    )
+    const { exchange } = await call(gateway, { path, body: text })
+    expect([gateway.sent[0]?.path, String(gateway.sent[0]?.body)]).toEqual([path, text])
+    expect(exchange.facts.usage).toMatchObject({ totalTokens: 7 })
+  })
+
+  it('with a guardrail have that of the configuration', async () => {
+    const guarded = { ...params, awsGuardrailIdentifier: 'gr-1' }
+    const gateway = fixtureGateway({ models: [{ name: '*', provider: 'bedrock', params: guarded }] }, () =>
+      jsonReply({}),
+    )
+    const body = { messages: [], guardrailConfig: { guardrailIdentifier: 'other', trace: 'enabled' } }
+    await call(gateway, { path: '/model/m/converse', body })
+    expect(bodyOf(gateway.sent[0])).toMatchObject({
+      guardrailConfig: { guardrailIdentifier: 'gr-1', guardrailVersion: 'DRAFT' },
+    })
+    const invoked = await call(gateway, { path: '/model/m/invoke', body: { prompt: 'x' } })
+    expect([invoked.status, JSON.parse(invoked.text).code]).toEqual([400, 'unsupported_endpoint'])
+    const headers = { 'x-amzn-bedrock-guardrailidentifier': 'g' }
+    const named = await call(gateway, { path: '/model/m/invoke', body: { prompt: 'x' }, headers })
+    expect([named.status, named.headers['x-amzn-errortype']]).toEqual([400, 'ValidationException'])
+    expect(gateway.sent).toHaveLength(1)
+  })
+
+  it('are counted by the service, else estimated', async () => {
+    const gateway = fixtureGateway({ models }, () => jsonReply({ inputTokens: 3 }))
+    const body = {
+      input: { converse: { messages: [{ role: 'user', content: [{ text: 'four words of text' }] }] } },
+    }
+    const counted = await call(gateway, { path: '/model/anthropic.claude-x/count-tokens', body })
+    expect(JSON.parse(counted.text)).toEqual({ inputTokens: 3 })
+    const estimated = await call(gateway, { path: '/model/m/count-tokens', body })
+    expect(estimated.headers['x-tollgate-estimated']).toBe('true')
+    expect(JSON.parse(estimated.text).inputTokens).toBeGreaterThan(3)
+    expect(gateway.sent).toHaveLength(1)
+  })
 })

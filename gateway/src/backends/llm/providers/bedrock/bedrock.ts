@@ -1,4 +1,4 @@
-import { isSource } from '../../../../net/http/body.ts'
+import { type BodySource, isSource } from '../../../../net/http/body.ts'
 import { firstHeader } from '../../../../net/http/headers.ts'
 import type { Reply } from '../../../../net/http-client/send.ts'
 import { type Infer, name, object, optional, type Schema, string } from '../../../../schema/dsl.ts'
@@ -14,7 +14,7 @@ import {
   type ProviderKind,
   type ProviderPaths,
 } from '../provider.ts'
-import { converseEvent, messagesEvent, sseBody } from './sse-body.ts'
+import { chunkEvent, chunksEnd, converseEvent, messagesEvent, sseBody } from './sse-body.ts'
 import { withTokenCount } from './token-count.ts'
 
 /** `bedrock` of a provider. */
@@ -76,10 +76,11 @@ export const bedrockKind: ProviderKind = {
       address: `https://bedrock-runtime.${region}.${region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'}`,
       paths: {},
       pathsFor: (call) => pathsOf(call, hasGuardrail),
-      // Calls that are forwarded unread would not have the guardrail.
-      namesOtherModel: hasGuardrail ? () => true : namesOtherBedrockModel,
+      // All calls of models are read. The others name models in their bodies, and have no guardrail.
+      namesOtherModel: () => true,
       editQuery: () => '',
       changesFor: (endpoint) => (endpoint === 'converse' ? converseChanges : changes[endpoint]),
+      anthropicBetas,
       readReply,
       errorBody: (_, status, body) => toErrorBody('anthropic', readBedrockError(status, body)),
       signingRegion: region,
@@ -95,15 +96,23 @@ function pathsOf({ model, streaming }: ProviderCall, hasGuardrail: boolean): Pro
   if (segment === undefined) return {}
   const path = `/model/${segment}`
   const invoke = `${path}/invoke`
-  if (/(?:^|[./])amazon\.titan-embed-text/.test(model)) return { titan_embeddings: invoke }
-  if (/(?:^|[./])cohere\.embed-/.test(model)) return { cohere_embeddings: invoke }
-  if (/(?:^|[./])amazon\.nova-[a-z0-9-]*embeddings/.test(model)) return { nova_embeddings: invoke }
+  const embeddings = embeddingsOf(model)
+  if (embeddings !== undefined) return { [embeddings]: invoke, invoke }
   const converse = `${path}/converse${streaming ? '-stream' : ''}`
-  if (!isClaude(model)) return { converse }
+  const invokeForm = streaming ? `${invoke}-with-response-stream` : invoke
+  // A guardrail of `InvokeModel` is set in headers, and its decisions are in the body of the model.
+  if (!isClaude(model)) return hasGuardrail ? { converse } : { converse, invoke: invokeForm }
   const paths: ProviderPaths = { converse, converse_count: `${path}/count-tokens` }
   // The messages API is complete for its own models; the guardrail's decisions are only in the Converse API.
   if (hasGuardrail) return paths
-  return { ...paths, messages: streaming ? `${invoke}-with-response-stream` : invoke }
+  return { ...paths, messages: invokeForm }
+}
+
+/** The API of a model of embeddings; undefined for other models. */
+function embeddingsOf(model: string): Endpoint | undefined {
+  if (/(?:^|[./])amazon\.titan-embed-text/.test(model)) return 'titan_embeddings'
+  if (/(?:^|[./])cohere\.embed-/.test(model)) return 'cohere_embeddings'
+  return /(?:^|[./])amazon\.nova-[a-z0-9-]*embeddings/.test(model) ? 'nova_embeddings' : undefined
 }
 
 /** Ids such as `us.anthropic.claude-...` and ARNs that end with one. Other ARNs do not name their model. */
@@ -122,11 +131,22 @@ const changes: Readonly<Partial<Record<Endpoint, BodyChanges>>> = {
   ]),
 }
 
-/** True if a path names a model that is not `model`. `path` is decoded, in lower case. */
-function namesOtherBedrockModel(path: string, model: string): boolean {
-  const start = path.indexOf('/model/')
-  return start === -1 || !path.slice(start + '/model/'.length).startsWith(`${model.toLowerCase()}/`)
-}
+/** https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html */
+const anthropicBetas: ReadonlySet<string> = new Set([
+  'computer-use-2024-10-22',
+  'computer-use-2025-01-24',
+  'computer-use-2025-11-24',
+  'context-1m-2025-08-07',
+  'context-management-2025-06-27',
+  'dev-full-thinking-2025-05-14',
+  'effort-2025-11-24',
+  'fine-grained-tool-streaming-2025-05-14',
+  'interleaved-thinking-2025-05-14',
+  'output-128k-2025-02-19',
+  'token-efficient-tools-2025-02-19',
+  'tool-examples-2025-10-29',
+  'tool-search-tool-2025-10-19',
+])
 
 const eventStreamType = 'application/vnd.amazon.eventstream'
 
@@ -135,10 +155,14 @@ function readReply(endpoint: Endpoint, reply: Reply): Reply {
   if (endpoint === 'cohere_embeddings' || endpoint === 'nova_embeddings') return withTokenCount(reply)
   const { body, headers } = reply
   if (!firstHeader(headers, 'content-type')?.startsWith(eventStreamType) || !isSource(body)) return reply
-  const toSse = endpoint === 'messages' ? messagesEvent : converseEvent
   return {
     ...reply,
     headers: { ...headers, 'content-type': 'text/event-stream' },
-    body: sseBody(body, toSse),
+    body: eventsOf(endpoint, body),
   }
+}
+
+function eventsOf(endpoint: Endpoint, body: BodySource): BodySource {
+  if (endpoint === 'invoke') return sseBody(body, chunkEvent, chunksEnd)
+  return sseBody(body, endpoint === 'messages' ? messagesEvent : converseEvent)
 }

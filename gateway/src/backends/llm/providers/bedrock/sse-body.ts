@@ -14,9 +14,9 @@ export type ToSse = (message: EventMessage) => SseEvent
 
 /**
  * The body of a binary event stream as server-sent events. Fails with `upstream_invalid` or
- * `upstream_too_large` for an invalid message, and cancels the upstream.
+ * `upstream_too_large` for an invalid message, and cancels the upstream. `closing` follows a complete stream.
  */
-export function sseBody(source: BodySource, toSse: ToSse): BodySource {
+export function sseBody(source: BodySource, toSse: ToSse, closing = ''): BodySource {
   let isOver = false
   return {
     resume: () => source.resume(),
@@ -60,7 +60,10 @@ export function sseBody(source: BodySource, toSse: ToSse): BodySource {
           if (isOver) return
           isOver = true
           if (parser.incomplete) sink.fail(invalidResponse('the stream ended inside a message'))
-          else sink.end()
+          else {
+            if (closing !== '') sink.write(Buffer.from(closing))
+            sink.end()
+          }
         },
         fail(error) {
           if (isOver) return
@@ -81,9 +84,19 @@ export function converseEvent(message: EventMessage): SseEvent {
   return { event, data: lineOf(message.payload.toString()) }
 }
 
+/** Marks the end of chunks, which have no common end marker. */
+export const chunksEnd = formatSseEvent({ event: 'end', data: '{}' })
+
+/** Chunks of any model. Errors have the name `exception`. */
+export function chunkEvent(message: EventMessage): SseEvent {
+  const error = errorOf(message)
+  if (error !== undefined) return { event: 'exception', data: JSON.stringify(error) }
+  return { event: 'chunk', data: dataOf(message) }
+}
+
 /**
- * Events of `InvokeModelWithResponseStream`: `bytes` of a chunk is an event of the model's own API, encoded
- * as base64.
+ * Events of `InvokeModelWithResponseStream` of Claude: `bytes` of a chunk is an event of the model's own API,
+ * encoded as base64.
  */
 export function messagesEvent(message: EventMessage): SseEvent {
   const error = errorOf(message)
@@ -91,12 +104,16 @@ export function messagesEvent(message: EventMessage): SseEvent {
     const body = toErrorBody('anthropic', readBedrockException(error.type, error.message))
     return { event: 'error', data: JSON.stringify(body) }
   }
-  const bytes = parseJsonObject(message.payload.toString())?.['bytes']
-  if (typeof bytes !== 'string') throw invalidResponse('a chunk has no bytes')
-  const data = lineOf(Buffer.from(bytes, 'base64').toString())
+  const data = dataOf(message)
   const type = /^\{"type":"(\w+)"/.exec(data)?.[1] ?? parseJsonObject(data)?.['type']
   if (typeof type !== 'string') throw invalidResponse('a chunk is not an event of the messages API')
   return { event: type, data }
+}
+
+function dataOf({ payload }: EventMessage): string {
+  const bytes = parseJsonObject(payload.toString())?.['bytes']
+  if (typeof bytes !== 'string') throw invalidResponse('a chunk has no bytes')
+  return lineOf(Buffer.from(bytes, 'base64').toString())
 }
 
 /** Line breaks of JSON are spaces outside of its strings. */

@@ -127,8 +127,8 @@ describe('models of Google', () => {
   it.each([
     // A call that the gateway reads, in a form that it does not.
     ['gemini-3', '/v1/publishers/google/models/gemini-3:streamGenerateContent', 400],
-    ['claude-x', '/v1/publishers/anthropic/models/claude-x:rawPredict', 404],
-    ['claude-x', '/v1/publishers/anthropic/models/claude-x:streamRawPredict', 404],
+    ['claude-x', '/v1/publishers/anthropic/models/claude-x:RawPredict', 404],
+    ['claude-x', '/v1/publishers/anthropic/models/claude-x%3AstreamRawPredict', 404],
   ])('of Vertex AI are not forwarded unread: %s at %s', async (model, path, expected) => {
     const models = [{ name: '*', provider: 'vertex' as const, params: { apiKey: 'key', ...project } }]
     const gateway = fixtureGateway({ models, passthrough: true }, () => jsonReply({}))

@@ -79,6 +79,8 @@ function toBlock(
       return toToolUse(block, path, refusals)
     case 'tool_result':
       return toToolResult(block, path, names, refusals)
+    case 'search_result':
+      return toSearchResult(block, path, refusals)
     case 'thinking':
       return toReasoning(block)
     case 'redacted_thinking':
@@ -142,7 +144,18 @@ function toDocument(
   names: DocumentNames,
   refusals: Refusals,
 ): JsonObject | undefined {
-  const { type, media_type: mediaType, data } = isJsonObject(source) ? source : {}
+  const { type, media_type: mediaType, data, content } = isJsonObject(source) ? source : {}
+  const more = {
+    ...(isAbsent(context) ? undefined : { context }),
+    ...citationsOf(citations),
+  }
+  if (type === 'content') {
+    const blocks =
+      typeof content === 'string' ? [{ text: content }] : toTexts(content, `${path}.source`, refusals)
+    return {
+      document: { format: 'txt', name: documentName(title, names), source: { content: blocks }, ...more },
+    }
+  }
   const format = documentFormats.get(mediaType ?? 'text/plain')
   if ((type !== 'base64' && type !== 'text') || format === undefined || typeof data !== 'string') {
     refusals.add(`${path}.source`, 'must be a base64 document or a text: the Converse API fetches no URLs')
@@ -153,11 +166,32 @@ function toDocument(
       format,
       name: documentName(title, names),
       source: type === 'text' ? { text: data } : { bytes: data },
-      ...(isAbsent(context) ? undefined : { context }),
-      ...(isJsonObject(citations) && citations.enabled === true
-        ? { citations: { enabled: true } }
-        : undefined),
+      ...more,
     },
+  }
+}
+
+function citationsOf(citations: JsonValue | undefined): JsonObject | undefined {
+  const isEnabled = isJsonObject(citations) && citations.enabled === true
+  return isEnabled ? { citations: { enabled: true } } : undefined
+}
+
+/** Texts of documents and search results, which have no other content. */
+function toTexts(content: JsonValue | undefined, path: string, refusals: Refusals): JsonObject[] {
+  const blocks = toBlocks(content, `${path}.content`, { used: new Set() }, refusals, toTextBlock)
+  return blocks.filter(({ text }) => text !== undefined)
+}
+
+function toSearchResult(
+  { source, title, content, citations }: JsonObject,
+  path: string,
+  refusals: Refusals,
+): JsonObject {
+  if (typeof source !== 'string') refusals.add(`${path}.source`, 'must be a string')
+  if (typeof title !== 'string') refusals.add(`${path}.title`, 'must be a string')
+  const texts = toTexts(content, path, refusals)
+  return {
+    searchResult: { source: source ?? '', title: title ?? '', content: texts, ...citationsOf(citations) },
   }
 }
 
@@ -202,5 +236,6 @@ function toToolResult(
 const toResultBlock: ToBlock = (block, path, names, refusals) => {
   if (block.type === 'image') return toImage(block, path, refusals)
   if (block.type === 'document') return toDocument(block, path, names, refusals)
+  if (block.type === 'search_result') return toSearchResult(block, path, refusals)
   return toTextBlock(block, path, names, refusals)
 }

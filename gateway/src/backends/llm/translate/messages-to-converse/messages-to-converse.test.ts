@@ -24,6 +24,33 @@ const contentOf = (blocks: JsonValue) =>
   (translated({ messages: [user(blocks)] }).messages as JsonObject[])[0]?.content
 
 describe('a request', () => {
+  it('has the number of candidates where Nova reads it', () => {
+    expect(translated({ model: 'eu.amazon.nova-pro-v1:0', top_k: 5 }).additionalModelRequestFields).toEqual({
+      inferenceConfig: { topK: 5 },
+    })
+  })
+
+  it('has search results and documents of texts, also as results of tools', () => {
+    const texts = [{ type: 'text', text: 'one', cache_control: { type: 'ephemeral' } }]
+    const found = {
+      type: 'search_result',
+      source: 's',
+      title: 't',
+      content: texts,
+      citations: { enabled: true },
+    }
+    const searchResult = { source: 's', title: 't', content: [{ text: 'one' }], citations: { enabled: true } }
+    expect(contentOf([found])).toEqual([{ searchResult }])
+    expect(contentOf([{ type: 'tool_result', tool_use_id: 'c', content: [found] }])).toEqual([
+      { toolResult: { toolUseId: 'c', content: [{ searchResult }] } },
+    ])
+    const document = { type: 'document', title: 'd', source: { type: 'content', content: texts } }
+    expect(contentOf([document])).toEqual([
+      { document: { format: 'txt', name: 'd', source: { content: [{ text: 'one' }] } } },
+    ])
+    expect(refused({ messages: [user([{ ...found, source: 7 }])] })).toContain('must be a string')
+  })
+
   it('has settings, system prompt and cache marks in their places', () => {
     const mark = { type: 'ephemeral', ttl: '1h' }
     expect(

@@ -23,7 +23,7 @@ const translatedFields: ReadonlySet<string> = new Set([
   ...['model', 'messages', 'system', 'tools', 'tool_choice', 'max_tokens', 'stop_sequences', 'stream'],
   ...['temperature', 'top_p', 'top_k', 'thinking', 'output_config', 'service_tier'],
   // Marks, ids of users and requests for diagnostics do not change the response.
-  ...['metadata', 'cache_control', 'diagnostics'],
+  ...['metadata', 'cache_control', 'diagnostics', 'anthropic_version'],
 ])
 
 /** The service requires alternating roles; consecutive messages of one role become one turn. */
@@ -91,7 +91,10 @@ function toOutputConfig(config: JsonValue | undefined, refusals: Refusals): Json
 /** Settings of the model that the Converse API passes on without reading them. */
 function fieldsOfModel(body: JsonObject): JsonObject | undefined {
   const fields: JsonObject = {}
-  setIfPresent(fields, 'top_k', body.top_k)
+  // Nova has a name of its own. https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
+  const isNova = typeof body.model === 'string' && /(?:^|[./])amazon\.nova-/.test(body.model)
+  if (!isNova) setIfPresent(fields, 'top_k', body.top_k)
+  else if (!isAbsent(body.top_k)) fields.inferenceConfig = { topK: body.top_k }
   const { thinking } = body
   if (isJsonObject(thinking) && thinking.type !== 'disabled') fields.thinking = thinking
   return Object.keys(fields).length === 0 ? undefined : fields

@@ -31,12 +31,12 @@ const identifiers: ReadonlySet<string> = new Set([
 const maxDepth = 64
 
 /** Returns one text per tool definition: descriptions, defaults, examples and permitted values. */
-export function definitionTexts(body: JsonObject, reading: Reading): GuardedText[] {
+export function definitionTexts(body: JsonObject, reading: Reading, path: JsonPath = []): GuardedText[] {
   if (reading.scopes?.has('toolDefinitions') !== true) return []
   return ['tools', 'functions'].flatMap((member) =>
     objectsIn(body[member]).flatMap(([index, tool]): GuardedText[] => {
       const parts: TextPart[] = []
-      collectStrings(tool, [member, index], parts)
+      collectStrings(tool, [...path, member, index], parts)
       return parts.length === 0 ? [] : [{ role: 'system', separator: '\n', scope: 'toolDefinitions', parts }]
     }),
   )
