@@ -37,7 +37,8 @@ export function settleCall(exchange: Exchange, { clock }: CompileContext, prices
   const firstByteMs = firstByteAt === undefined ? undefined : firstByteAt - exchange.startedAt
   const operation = facts.llm?.operation ?? last.call.endpoint
   const meter = last.candidate.target.meter.operation(operation)
-  meter.done(clock.monotonic() - exchange.startedAt, firstByteMs, labels, trace)
+  // A connection of realtime lasts for up to an hour; its responses are the operations.
+  if (!isConnection(last.call)) meter.done(clock.monotonic() - exchange.startedAt, firstByteMs, labels, trace)
   for (const charge of charges) countCharge(charge, operation, labels)
 }
 

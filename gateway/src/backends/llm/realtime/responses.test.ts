@@ -106,6 +106,17 @@ describe('the responses of a connection', () => {
     expect(recorded.ended).toEqual(['9 true', '19 estimated false'])
   })
 
+  it('end at once if the connection has ended during their admission', async () => {
+    const recorded = recordedCalls()
+    const responses = responsesOf(recorded)
+    const admission = responses.request(event({ type: 'response.create' }))
+    responses.endAll()
+    await admission
+    await responses.created({ id: 'r1' })
+    expect(recorded.ended).toEqual(['none false', 'none false'])
+    expect(responses.activeIds()).toEqual([])
+  })
+
   it('are limited in number before the provider has created them', async () => {
     const responses = responsesOf(recordedCalls())
     for (let count = 0; count < 32; count += 1) await responses.request(event({ type: 'response.create' }))

@@ -53,6 +53,8 @@ export function createResponses(
   const active = new Map<string, Turn>()
   /** Tokens of the conversation, as of the last response: the input of the next one. */
   let contextTokens = 0
+  /** The connection has ended, maybe during the admission of a response. */
+  let isOver = false
 
   async function start(json: JsonText): Promise<Turn | Reply> {
     let attempt: Attempt | undefined
@@ -83,7 +85,8 @@ export function createResponses(
       if (pending.length >= maxPending) return tooManyPending
       const turn = await start(event)
       if ('status' in turn) return turn
-      pending.push(turn)
+      if (isOver) end(turn, false)
+      else pending.push(turn)
       return undefined
     },
     async created({ id }) {
@@ -91,7 +94,7 @@ export function createResponses(
       const turn = requested ?? (await start(withoutEvent(connection)))
       if ('status' in turn) return turn
       begin(turn)
-      if (typeof id === 'string' && !active.has(id)) active.set(id, turn)
+      if (typeof id === 'string' && !active.has(id) && !isOver) active.set(id, turn)
       else end(turn, false)
       return undefined
     },
@@ -136,6 +139,7 @@ export function createResponses(
     exchangeOf: (id) => active.get(id)?.attempt.exchange,
     activeIds: () => [...active.keys()],
     endAll() {
+      isOver = true
       for (const turn of pending.splice(0)) end(turn, false)
       for (const turn of active.values()) {
         const { attempt } = turn
