@@ -45,9 +45,9 @@ export default defineConfig({
           // Several threads for each gateway, and two gateways at a time: a start takes long on a busy machine.
           testTimeout: 120_000,
           hookTimeout: 90_000,
-          // Each file starts processes of its own: more at once than processors only makes waits longer. And the unit tests
-          // go first, so that their load does not stretch waits either.
-          maxWorkers: 2,
+          // Files wait for processes, time limits and each other's turns about a third of the time: one more than two
+          // processors. And the unit tests go first, so that their load does not stretch waits.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },

@@ -44,7 +44,7 @@ export type TollgateOptions = {
   sections?: (port: number) => object
   /** Flags of the runtime, for profiles and experiments. */
   nodeFlags?: readonly string[]
-  /** The program to measure; the source by default. */
+  /** The program to measure; by default that of `TOLLGATE_TEST_ENTRY`, or the source. */
   entry?: string | undefined
   /** `config.workerThreads`; the default of the program without it. */
   workers?: number | 'auto'
@@ -90,7 +90,8 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
   }
 
   const log = openSync(join(folder, 'access.log'), 'a')
-  const entry = options.entry ?? fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+  const source = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+  const entry = options.entry ?? process.env['TOLLGATE_TEST_ENTRY'] ?? source
   const command = [process.execPath, ...(options.nodeFlags ?? []), entry, '-f', file]
   const child = launch(command, { cpus: options.cpus, stdio: ['ignore', log, 'inherit'], cwd: folder })
   const end = async () => {

@@ -5,13 +5,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { entryEnv } from '../support/gateway.ts'
 import { isRunning } from '../support/is-running.ts'
 import { member } from '../support/mock-server.ts'
 
 const bench = fileURLToPath(new URL('../../bench/run.ts', import.meta.url))
 
 async function runBench(...args: string[]): Promise<unknown> {
-  const { stdout } = await promisify(execFile)(process.execPath, [bench, '--quick', '--json', ...args])
+  const { stdout } = await promisify(execFile)(process.execPath, [bench, '--quick', '--json', ...args], {
+    env: entryEnv,
+  })
   return JSON.parse(stdout)
 }
 
@@ -98,7 +101,7 @@ it('a peer ends with a killed benchmark', async () => {
   const child = spawn(
     process.execPath,
     [bench, '--only', 'http-get', '--rounds', '1', '--seconds', '60', '--peer', `other=${command}`],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
+    { stdio: ['ignore', 'ignore', 'pipe'], env: entryEnv },
   )
   onTestFinished(() => void child.kill('SIGKILL'))
   for await (const chunk of child.stderr) if (String(chunk).includes('plain HTTP')) break

@@ -1,8 +1,20 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { endAfter } from '../support/cleanup.ts'
 import { hasPrivateNetwork, runInPrivateNetwork, temporaryFolder } from '../support/private-network.ts'
 
 // The commands of README, documentation and examples, verbatim, on the ports they name.
@@ -95,9 +107,28 @@ it('are all run by a test, or exempt for a reason', () => {
   expect(missing).toEqual([])
 })
 
-/** A copy of the files of this repository, as a clone has them, with the packages already installed. */
+const clones = mkdtempSync(join(tmpdir(), 'tollgate-commands-'))
+endAfter('file', () => rmSync(clones, { recursive: true, force: true }))
+
+/**
+ * A copy of the files of this repository, as a clone has them, with the packages already installed. It always
+ * has the same path, so that the tests share compiled code.
+ */
 function freshClone(): string {
-  const folder = temporaryFolder()
+  const original = join(clones, 'original')
+  const folder = join(clones, 'clone')
+  if (!existsSync(original)) copyRepository(original)
+  rmSync(folder, { recursive: true, force: true })
+  execFileSync('cp', ['-a', original, folder])
+  if (!isCompiled) execFileSync(process.execPath, ['gateway/bin/tollgate.mjs', '--version'], { cwd: folder })
+  isCompiled = true
+  return folder
+}
+
+/** Programs that are killed with their network do not store compiled code. */
+let isCompiled = false
+
+function copyRepository(folder: string): void {
   const list = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: root,
     encoding: 'utf8',
@@ -109,7 +140,6 @@ function freshClone(): string {
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   // Built by the global setup. `npm start` would build it in each clone.
   cpSync(join(root, 'ui/dist'), join(folder, 'ui/dist'), { recursive: true })
-  return folder
 }
 
 /** `tollgate` is on the path, as after an installation. */

@@ -49,7 +49,7 @@ describe('abandoned sessions', () => {
     const inspectorPort = await freePort()
     const gateway = await startGateway(
       {
-        config: { mcp: { sessionTtl: '10s' } },
+        config: { mcp: { sessionTtl: '5s' } },
         mcp: { targets: [{ name: 'http', mcp: { host: server.url } }] },
       },
       { nodeFlags: [`--inspect=127.0.0.1:${inspectorPort}`] },
@@ -75,12 +75,12 @@ describe('abandoned sessions', () => {
     const gateway = await startGateway({
       config: {
         mcp: { sessionTtl: '1s' },
-        limits: { maxMcpPrograms: 1000, maxMcpProgramsPerClient: 1000 },
+        limits: { maxMcpPrograms: 300, maxMcpProgramsPerClient: 300 },
       },
       mcp: { targets: [{ name: 'sh', stdio: { cmd: 'sh', args: [smallProgram] } }] },
     })
     const pid = gateway.child.pid ?? 0
-    await openMany(gateway.mcpUrl, 1000)
+    await openMany(gateway.mcpUrl, 300)
     // Where starting so many takes long, the first ones have ended by now.
     expect(childrenOf(pid)).toBeGreaterThan(0)
     await until('all have ended', () => childrenOf(pid) === 0, 60_000)

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { entryEnv } from '../support/gateway.ts'
 
 // Each takes up to half a minute on two idle processors; a busy machine gets several times that.
 it.each([
@@ -12,7 +13,7 @@ it.each([
   'the campaign %s passes in its short form',
   async (name, result) => {
     const program = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
-    const { stdout } = await promisify(execFile)(process.execPath, [program, '--short'])
+    const { stdout } = await promisify(execFile)(process.execPath, [program, '--short'], { env: entryEnv })
     expect(stdout).toMatch(result)
   },
   180_000,

@@ -66,7 +66,8 @@ async function createPlace(storage: Storage): Promise<Place> {
 }
 
 async function start({ file, folder, readiness }: Place): Promise<ChildProcess> {
-  const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+  const entry =
+    process.env['TOLLGATE_TEST_ENTRY'] ?? fileURLToPath(new URL('../../src/main.ts', import.meta.url))
   const child = track(
     spawn(process.execPath, [entry, '-f', file], { stdio: ['ignore', 'ignore', 'inherit'], cwd: folder }),
   )

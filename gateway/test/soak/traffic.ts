@@ -60,7 +60,8 @@ async function main(): Promise<void> {
   const fixed = { ports, upstreamPort: upstream.port, echoPort }
   write(randomConfig(fixed))
   const log = join(folder, 'access.log')
-  const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+  const entry =
+    process.env['TOLLGATE_TEST_ENTRY'] ?? fileURLToPath(new URL('../../src/main.ts', import.meta.url))
   const child = track(
     spawn(process.execPath, [entry, '-f', file], { stdio: ['ignore', openSync(log, 'a'), 'inherit'] }),
   )

@@ -18,7 +18,7 @@ export type ScriptRun = { status: number | null; output: string }
  */
 export function runInPrivateNetwork(
   script: string,
-  { cwd, env, limitMs = 60_000 }: { cwd: string; env: NodeJS.ProcessEnv; limitMs?: number },
+  { cwd, env, limitMs = 110_000 }: { cwd: string; env: NodeJS.ProcessEnv; limitMs?: number },
 ): Promise<ScriptRun> {
   // The PID namespace kills every process in it when its first one exits.
   const args = ['-rnp', '--fork', '--kill-child', 'bash', '-c', `ip link set lo up\n${script}`]
