@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { checkoutFolder } from '../../../scripts/build-ui.ts'
-import { violationsIn } from '../support/browser/accessible.ts'
+import { overflowOf, violationsIn } from '../support/browser/accessible.ts'
 import { useBrowser } from '../support/browser/browser.ts'
 import { consoleUrl, recorded, startFilledGateway } from '../support/browser/filled-gateway.ts'
 
@@ -61,13 +61,6 @@ async function visit(page: Page, path: string): Promise<void> {
 async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.locator('[aria-label="Loading"]').first().waitFor({ state: 'detached' })
-}
-
-/** Pixels by which the content is wider than the window. */
-function overflowOf(page: Page): Promise<number> {
-  // After the frame of the new width, with what follows from its media queries.
-  return page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() =>
-    resolve(document.documentElement.scrollWidth - document.documentElement.clientWidth))))`)
 }
 
 /** Scripts of the document, which is a new one for each visited page. */

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -88,7 +89,7 @@ const bundle = fileURLToPath(new URL('../../dist-test/tollgate.js', import.meta.
 const source = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const entry = process.env['TOLLGATE_TEST_ENTRY'] ?? (existsSync(bundle) ? bundle : source)
 
-/** Environment of campaigns and benchmarks that start the program under test: it starts faster than the source. */
+/** Environment of campaigns and benchmarks: the program under test starts faster than the source. */
 export const entryEnv = { ...process.env, TOLLGATE_TEST_ENTRY: entry }
 
 /** Starts the gateway and waits until it is ready; it ends with the test at the latest. */
@@ -179,9 +180,11 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     'the gateway is ready',
     async () => {
       if (child.exitCode !== null) throw new Error(crash(await exited, process))
-      const asked =
-        awaits === 'readiness' ? `${readinessPort}/healthz/ready` : `${adminPort}/api/config/status`
-      const ready = await fetch(`http://127.0.0.1:${asked}`).catch(() => undefined)
+      const [asked, path] =
+        awaits === 'readiness' ? [readinessPort, '/healthz/ready'] : [adminPort, '/api/config/status']
+      // A refused connection costs a tenth of a failed fetch.
+      if (!(await isOpen(asked))) return false
+      const ready = await fetch(`http://127.0.0.1:${asked}${path}`).catch(() => undefined)
       return ready?.status === 200
     },
     45_000,
@@ -239,6 +242,18 @@ export function launch(
     child.once('close', (code, signal) => resolve({ code, signal })),
   )
   return { child, exited, stdout: () => output.stdout, stderr: () => output.stderr }
+}
+
+/** Whether a loopback port accepts connections. */
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('error', () => resolve(false))
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+  })
 }
 
 /** A test that leaves a stream open would otherwise wait for the gateway's own deadline. */

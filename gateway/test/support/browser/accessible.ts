@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 
@@ -7,6 +8,8 @@ const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe
 
 /** Rules of WCAG 2.2, levels A and AA. */
 const everyRule = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+/** Time for a page to fit a window of another size, on a busy machine. */
+const layoutMs = 5_000
 /** Rules on colours. The themes have the same elements. */
 const colourRules = ['color-contrast', 'link-in-text-block']
 
@@ -19,8 +22,8 @@ export async function expectAccessible(page: Page): Promise<void> {
 }
 
 /**
- * Displays the page in a theme and returns the violations as lines: rule, element, fix. In the dark theme, only
- * colours are checked.
+ * Displays the page in a theme and returns the violations as lines: rule, element, fix. In the dark theme,
+ * only colours are checked.
  */
 export async function violationsIn(page: Page, colorScheme: 'light' | 'dark'): Promise<string[]> {
   await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
@@ -66,6 +69,18 @@ async function violationsOf(page: Page, runOnly: readonly string[]): Promise<str
 
 /** Fails if the page is wider than the window. */
 export async function expectNoSideScroll(page: Page): Promise<void> {
-  const hidden = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-  expect(await page.evaluate(hidden)).toBe(0)
+  expect(await overflowOf(page)).toBe(0)
+}
+
+/** Pixels by which the content is wider than the window, which a change of its size may need time for. */
+export async function overflowOf(page: Page): Promise<number> {
+  const deadline = Date.now() + layoutMs
+  for (;;) {
+    // After the frame of the new width, with the effects of its media queries.
+    const wide: number =
+      await page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() =>
+        resolve(document.documentElement.scrollWidth - document.documentElement.clientWidth))))`)
+    if (wide <= 0 || Date.now() > deadline) return wide
+    await delay(50)
+  }
 }
