@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
 import { join } from 'node:path'
-import { build, type Metafile } from 'esbuild'
+import { build, type Metafile, type Plugin } from 'esbuild'
 import { configJsonSchema } from '../gateway/src/config/schema.ts'
 
 /**
@@ -34,6 +35,7 @@ export async function bundleGateway(outdir: string): Promise<Metafile> {
     // Stack traces need names and lines only; copies of all sources would double the package.
     sourcesContent: false,
     metafile: true,
+    plugins: [httpWithoutClients],
     logLevel: 'warning',
     // Libraries in CommonJS load Node's own modules with require, which is not defined in an ES module.
     banner: {
@@ -42,4 +44,26 @@ export async function bundleGateway(outdir: string): Promise<Metafile> {
   })
   writeFileSync(join(outdir, 'config.schema.json'), JSON.stringify(configJsonSchema()))
   return metafile
+}
+
+/**
+ * Reads the members of `node:http` that are plain values. An import of the module also reads its getters,
+ * which load a WebSocket client: a twentieth of a start.
+ */
+const httpWithoutClients: Plugin = {
+  name: 'http without clients',
+  setup({ onResolve, onLoad }) {
+    const namespace = 'http without clients'
+    onResolve({ filter: /^(node:)?http$/ }, ({ kind }) =>
+      kind === 'import-statement' ? { path: 'node:http', namespace } : undefined,
+    )
+    onLoad({ filter: /./, namespace }, () => {
+      const descriptors = Object.entries(Object.getOwnPropertyDescriptors(http))
+      const names = descriptors.flatMap(([name, { get }]) => (get === undefined ? [name] : []))
+      const contents = `const http = process.getBuiltinModule('node:http')
+export default http
+export const { ${names.join(', ')} } = http`
+      return { contents }
+    })
+  },
 }
