@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { expectAccessible } from '../support/browser/accessible.ts'
+import { expectAccessible, overflowOf } from '../support/browser/accessible.ts'
 import { useBrowser } from '../support/browser/browser.ts'
 import { consoleUrl, type FilledGateway, startFilledGateway } from '../support/browser/filled-gateway.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -29,9 +29,6 @@ async function recorded({ adminPort }: FilledGateway, id: string): Promise<void>
     return reply.ok
   })
 }
-
-/** Width by which a page is wider than its window. */
-const overflow = 'document.documentElement.scrollWidth - window.innerWidth'
 
 it('the overview displays problems, traffic, leaders and listeners', async () => {
   const gateway = await startFilledGateway()
@@ -180,20 +177,24 @@ it('texts of clients are inert', async () => {
   const page = await browser.open(`${consoleUrl(gateway)}/requests/${id}`, { size: [390, 844] })
   await page.getByRole('article').first().getByText('<img src=x').waitFor()
   expect(await page.locator('main img').count()).toBe(0)
-  expect(await page.evaluate(overflow)).toBeLessThanOrEqual(0)
+  expect(await overflowOf(page)).toBeLessThanOrEqual(0)
   await page.goto(`${consoleUrl(gateway)}/requests?text=${encodeURIComponent(hostile)}`)
   await page.getByRole('table', { name: 'Requests' }).getByText('<img src=x').first().waitFor()
   expect(await page.title()).toBe('Requests · Tollgate')
 })
 
+/** For pages that change nothing. */
+let sharedGateway: Promise<FilledGateway> | undefined
+
 it.each(['', '/requests', '/requests?view=live', '/usage?compare=previous', '/budgets', '/limits'])(
   'the page "%s" fits a narrow window',
   async (path) => {
-    const gateway = await startFilledGateway({ rows: 500 })
+    sharedGateway ??= startFilledGateway({ rows: 500, lifetime: 'file' })
+    const gateway = await sharedGateway
     const page = await browser.open(`${consoleUrl(gateway)}${path}`, { size: [390, 844] })
     await page.getByRole('heading', { level: 1 }).waitFor()
     await expect.poll(() => page.getByRole('status', { name: 'Loading' }).count()).toBe(0)
-    expect(await page.evaluate(overflow)).toBeLessThanOrEqual(0)
+    expect(await overflowOf(page)).toBeLessThanOrEqual(0)
     await expectAccessible(page)
   },
 )

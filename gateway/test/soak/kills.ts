@@ -14,7 +14,7 @@ import { freePort } from '../support/free-port.ts'
  */
 
 const short = process.argv.includes('--short')
-const killsPerStorage = short ? 10 : 500
+const killsPerStorage = short ? 5 : 500
 const longestLifeMs = 400
 const startLimitMs = 20_000
 

@@ -6,7 +6,7 @@ import { startTollgate } from '../../bench/subjects/tollgate.ts'
 /** A million requests: resident memory may rise until everything is warm, and then stays where it is. */
 
 const short = process.argv.includes('--short')
-const total = short ? 30_000 : 1_000_000
+const total = short ? 15_000 : 1_000_000
 const samples = 20
 /**
  * Memory at the end against memory once warm; a short run is still warming up, so it only sees gross leaks.

@@ -11,7 +11,7 @@ import { startTollgate, type Tollgate } from '../../bench/subjects/tollgate.ts'
  */
 
 const short = process.argv.includes('--short')
-const rounds = short ? 8 : 500
+const rounds = short ? 4 : 500
 /** Far more than it takes: two processors share it with the load, the upstream and perhaps others. */
 const appliedWithinMs = 30_000
 /** Old configurations are garbage until the collector comes round, so a short run sees more than is kept. */

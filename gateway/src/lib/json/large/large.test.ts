@@ -94,7 +94,7 @@ describe('incremental reading', () => {
         expect(json.kind).toBe(expected.kind)
         if (json.kind === 'object' && expected.kind === 'object') expect(json.value).toEqual(expected.value)
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     )
   })
 
