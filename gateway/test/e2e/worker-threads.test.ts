@@ -1,5 +1,6 @@
 import { Agent } from 'node:http'
 import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { endAfter } from '../support/cleanup.ts'
 import { freePorts } from '../support/free-port.ts'
@@ -9,6 +10,8 @@ import { keyedEcho, resourceApi, sqliteUrl, stored } from '../support/resource-a
 import { until, within } from '../support/wait.ts'
 
 const planes = 4
+/** Traffic during changes: each connection sends again and again, without occupying the processors. */
+const trafficPauseMs = 20
 /** So many that each of four data planes has one: the chance of an idle one is below 10^-7. */
 const connectionCount = 64
 
@@ -87,6 +90,7 @@ describe('a gateway with four data planes', () => {
       while (going) {
         const { status, text, headers } = await call(port, '/', { agent })
         if (status !== 200 || headers['x-text'] !== text) mixed.push(`${status} ${text} ${headers['x-text']}`)
+        await delay(trafficPauseMs)
       }
     })
     for (let version = 1; version <= 10; version++) {
@@ -218,6 +222,7 @@ describe('a data plane that ends', () => {
         const answered = await call(port, '/', { agent }).catch(() => undefined)
         if (answered === undefined) failures.set(agent, (failures.get(agent) ?? 0) + 1)
         else expect(answered).toMatchObject({ status: 200, text: 'in force' })
+        await delay(trafficPauseMs)
       }
     })
     gateway.child.kill('SIGUSR2')
