@@ -113,6 +113,14 @@ describe.each(foreign)('an object of the provider in %j', (body, param, kind) =>
   })
 })
 
+it('refuses more items with an id than it checks', async () => {
+  const { create } = gatewayOf()
+  const input = new Array(2001).fill({ ...item })
+  expect((await create({ input: input.slice(1) })).status).toBe(200)
+  const { status, text } = await create({ input })
+  expect([status, text]).toEqual([400, expect.stringContaining('at most 2000 items')])
+})
+
 it.each([
   { input: [{ role: 'user', content: 'x' }] },
   { input: [{ type: 'reasoning', id: 'rs_1', encrypted_content: 'x' }] },

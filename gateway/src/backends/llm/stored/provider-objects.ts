@@ -16,6 +16,16 @@ export type ObjectRules = {
   openItem(id: string): string | undefined
 }
 
+/** Most items with an id: each costs 5 us. */
+const maxItemIds = 2_000
+
+const tooManyItems: Refusal = {
+  status: 400,
+  code: 'invalid_request_body',
+  message: `input must have at most ${maxItemIds} items with an id: remove ids of items that contain their content`,
+  param: 'input',
+}
+
 /**
  * Finds the items of a request for `/v1/responses`. Returns a refusal for an object whose owner is unknown,
  * because the account of the provider is that of all clients.
@@ -24,14 +34,17 @@ export function readObjects(body: JsonObject, { permits, openItem }: ObjectRules
   const param = foreignObject(body, permits)
   if (param !== undefined) return refusalOf(param)
   const ids = new Map<string, string>()
+  let checked = 0
   const { input } = body
   for (const [index, item] of Array.isArray(input) ? input.entries() : []) {
     if (!isJsonObject(item)) continue
     const { id } = item
-    const own = typeof id === 'string' ? openItem(id) : undefined
-    if (own !== undefined) ids.set(String(id), own)
-    else if (typeof id === 'string' && isLookedUp(item) && !permits('items'))
-      return refusalOf(`input[${index}].id`)
+    if (typeof id !== 'string') continue
+    checked += 1
+    if (checked > maxItemIds) return tooManyItems
+    const own = openItem(id)
+    if (own !== undefined) ids.set(id, own)
+    else if (isLookedUp(item) && !permits('items')) return refusalOf(`input[${index}].id`)
   }
   return ids
 }
