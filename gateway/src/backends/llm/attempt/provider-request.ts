@@ -21,7 +21,7 @@ import { translationsFrom } from '../translate/translations.ts'
 import { setAnthropicFields } from './anthropic-fields.ts'
 import { realtimeRequest } from './realtime-request.ts'
 import { clientHeaders, headersFor } from './request-headers.ts'
-import { passthroughPath, pathAt, unreadPath } from './upstream-path.ts'
+import { nativePath, passthroughPath, pathAt, unreadPath } from './upstream-path.ts'
 
 /**
  * The request to one provider, and the translation of its response, if any. The credential is added before
@@ -133,7 +133,7 @@ function routeTo(call: Call, path: string, { target, model }: Candidate): Provid
     const upstream = unreadPath(path, target, properties)
     return upstream === undefined ? unreadCall : { kind: 'route', path: upstream, translation: undefined }
   }
-  const same = paths[endpoint]
+  const same = nativePath(endpoint, paths, target)
   if (same !== undefined)
     return { kind: 'route', path: pathAt(target, same) + storedPath(call), translation: undefined }
   if (call.unchanged) return { kind: 'route', path: passthroughPath(path, target), translation: undefined }
@@ -196,7 +196,7 @@ const endpointLabels: Record<ClientEndpoint, string> = {
   realtime: 'realtime',
   converse: 'Converse',
   converse_count: 'CountTokens',
-  invoke: 'InvokeModel with a body of this model',
+  invoke: 'InvokeModel with this body: use Converse',
 }
 
 type RequestBody =

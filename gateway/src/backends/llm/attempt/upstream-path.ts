@@ -1,11 +1,24 @@
 import type { Target } from '../models/target.ts'
-import { type ProviderCall, type ProviderPath, pathsOf } from '../providers/provider.ts'
-import { canonicalPath, pathAfterVersion } from '../request/endpoints.ts'
+import { type ProviderCall, type ProviderPath, type ProviderPaths, pathsOf } from '../providers/provider.ts'
+import { canonicalPath, type Endpoint, pathAfterVersion } from '../request/endpoints.ts'
 import { namesOtherModel } from '../request/path-model.ts'
 
 /** The path at the upstream of a path of the provider. */
 export function pathAt({ fixedPath, basePath }: Target, path: ProviderPath): string {
   return fixedPath ?? (typeof path === 'string' ? basePath + path : path.absolute)
+}
+
+/**
+ * The path of a call that the provider has. Prompts of the configuration cannot be added to a body of
+ * `InvokeModel`, whose API depends on the model.
+ */
+export function nativePath(
+  endpoint: Endpoint,
+  paths: ProviderPaths,
+  { rewrite }: Target,
+): ProviderPath | undefined {
+  const needsConverse = endpoint === 'invoke' && rewrite?.addsPrompts === true && paths.converse !== undefined
+  return needsConverse ? undefined : paths[endpoint]
 }
 
 /**

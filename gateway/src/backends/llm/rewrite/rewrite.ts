@@ -21,6 +21,8 @@ export type Rewrite = {
   readonly after: RewriteObject | undefined
   /** Last. */
   readonly final: FinalTransform | undefined
+  /** Whether `before` adds prompts, which needs a known API. */
+  readonly addsPrompts: boolean
 }
 
 export type RewriteSettings = {
@@ -34,8 +36,10 @@ export type RewriteSettings = {
 /** Compiles the changes; undefined without any, so that their absence costs nothing per request. */
 export function compileRewrite(settings: RewriteSettings): Rewrite | undefined {
   const { promptCaching, finalTransformation } = settings
+  const prompts = compilePrompts(settings.prompts)
   const rewrite: Rewrite = {
-    before: chained(compileFields(settings), compilePrompts(settings.prompts)),
+    before: chained(compileFields(settings), prompts),
+    addsPrompts: prompts !== undefined,
     after: promptCaching && compilePromptCaching(promptCaching),
     final: finalTransformation && compileFinalTransformation(finalTransformation),
   }

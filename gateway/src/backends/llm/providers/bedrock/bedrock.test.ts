@@ -293,6 +293,20 @@ describe('calls of Bedrock', () => {
     expect(gateway.sent).toHaveLength(1)
   })
 
+  it('have the prompts of the configuration, or are refused', async () => {
+    const prompts = { prepend: [{ role: 'system' as const, content: 'Be kind.' }] }
+    const gateway = fixtureGateway({ models: [{ name: '*', provider: 'bedrock', params, prompts }] }, () =>
+      jsonReply({}),
+    )
+    const messages = [{ role: 'user', content: [{ text: 'x' }] }]
+    await call(gateway, { path: '/model/m/converse', body: { messages } })
+    expect(bodyOf(gateway.sent[0])).toEqual({ messages, system: [{ text: 'Be kind.' }] })
+    const invoked = await call(gateway, { path: '/model/m/invoke', body: { prompt: 'x' } })
+    expect([invoked.status, invoked.text]).toEqual([400, expect.stringContaining('use Converse')])
+    const embed = { path: '/model/amazon.titan-embed-text-v2:0/invoke', body: { inputText: 'x' } }
+    expect((await call(gateway, embed)).status).toBe(200)
+  })
+
   it('are counted by the service, else estimated', async () => {
     const gateway = fixtureGateway({ models }, () => jsonReply({ inputTokens: 3 }))
     const body = {
