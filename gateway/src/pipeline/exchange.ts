@@ -197,6 +197,8 @@ export type CallEstimate = {
   readonly tokens: number
   /** Undefined without a price. */
   readonly picodollars: number | undefined
+  /** These amounts are charged, because the requests are served later. */
+  readonly isCharge?: boolean
 }
 
 /** State of a request before authentication. */
@@ -223,6 +225,14 @@ export interface LlmState {
   readonly estimate: ((exchange: Exchange) => CallEstimate) | undefined
   /** The exchange of texts between client and model; undefined for other requests. */
   message: LlmMessage | undefined
+  /** The call costs nothing, so that an exhausted budget admits it. */
+  isFree?: boolean
+  /** Runs a check for each request of a batch, up to the first refusal; undefined for other calls. */
+  eachRequest?:
+    | ((
+        check: (exchange: Exchange) => Reply | undefined | Promise<Reply | undefined>,
+      ) => Promise<Reply | undefined>)
+    | undefined
   /** Returns `authorization` of the models that may serve the request, as configured. */
   rulesOfModels?: ((exchange: Exchange) => readonly object[]) | undefined
 }

@@ -74,11 +74,14 @@ async function tableOf(
   return Object.fromEntries(await Promise.all(cells))
 }
 
-async function callCell({ api, path, body }: ClientCall, row: ProviderRow): Promise<string> {
+async function callCell({ api, path, body, follows }: ClientCall, row: ProviderRow): Promise<string> {
   const vendor = vendorOf(row)
   vendor.served.length = 0
   const model = modelOf(row)
-  const { status, text } = await post(path(model), body(model))
+  const first = follows && (await post(follows.path(model), follows.body(model)))
+  if (first !== undefined && first.status >= 400) return refusalOf(api, first.status, first.text)
+  const id = first && JSON.parse(first.text).id
+  const { status, text } = await post(path(model), body(model, id))
   if (status >= 400) return refusalOf(api, status, text)
   if (vendor.served.length === 0) return api.endsWith('count_tokens') ? 'estimate' : 'gateway'
   return outcomeOf(api, vendor)

@@ -2,6 +2,7 @@ import { dollarsOf } from '../../lib/picodollars.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Usage } from '../../pipeline/facts/llm-facts.ts'
+import type { ObjectCall } from './batches/object-call.ts'
 import type { Picodollars } from './catalog/money.ts'
 import type { Cost, Prices } from './catalog/prices.ts'
 import { cancelReply } from './reply/reply-body.ts'
@@ -17,6 +18,8 @@ export function settleCall(exchange: Exchange, { clock }: CompileContext, prices
   const { facts, trace } = exchange
   const last = callOf(exchange)?.attempt
   if (!last) return
+  const charge = last.call.object?.charge
+  if (charge && isCharged(last)) last.usage = chargedUsage(charge)
   if (hasUsage(last.call) && !last.usageFinal && isCharged(last)) last.usage = estimateAttempt(last)
   const charges: Charge[] = []
   for (let attempt: Attempt | undefined = last; attempt; attempt = attempt.previous) {
@@ -99,13 +102,19 @@ const withoutUsage: ReadonlySet<Call['endpoint']> = new Set([
   'passthrough',
 ])
 
+/** The expected tokens of a batch, whose requests are served later. */
+function chargedUsage(charge: NonNullable<ObjectCall['charge']>): Usage {
+  return withOutputTokens(estimateUsage(undefined, charge.inputTokens, 0), charge.outputTokens)
+}
+
 /** The provider has read the prompt, and sent no content before the request was cancelled. */
 function estimateAbandoned({ usage, exchange, generatedBytes }: Attempt): Usage {
   return estimateUsage(usage, estimateTokens(exchange.facts.llmRequest ?? {}), generatedBytes)
 }
 
 function hasUsage(call: Call): boolean {
-  return call.stored === undefined && !withoutUsage.has(call.endpoint) && !isConnection(call)
+  const { stored, object, endpoint } = call
+  return stored === undefined && object === undefined && !withoutUsage.has(endpoint) && !isConnection(call)
 }
 
 /** A client that disconnects early is charged for its request; a failure of the upstream is not charged. */

@@ -2,12 +2,15 @@ import { GatewayError } from '../../lib/gateway-error.ts'
 import { defaultJsonLimits, type JsonLimits } from '../../lib/json/limits.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { ErrorFormat, RequestFacts } from '../../pipeline/exchange.ts'
+import type { ErrorFormat, Exchange, RequestFacts } from '../../pipeline/exchange.ts'
 import type { Backend, Policy } from '../../pipeline/policy.ts'
 import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import type { AttemptOptions } from './attempt/attempt.ts'
 import { requestPath, type TimeLimits } from './attempt/provider-request.ts'
+import { serveCall } from './attempt/serve-call.ts'
 import { toAwsReply } from './aws-client/aws-client.ts'
+import { createObjectIds } from './batches/object-ids.ts'
+import { writeBatch } from './batches/write-batch.ts'
 import { serveCached } from './cache/serve.ts'
 import type { ModelCatalogConfig } from './catalog/config.ts'
 import type { Prices } from './catalog/prices.ts'
@@ -17,6 +20,7 @@ import type { Models } from './models/models.ts'
 import { createStartTime } from './models/start-time.ts'
 import { pathsOf } from './providers/provider.ts'
 import { estimateTokens } from './reply/usage.ts'
+import type { RequestRules } from './request/accept-call.ts'
 import { type Call, callOf } from './request/call.ts'
 import { type Endpoints, operations } from './request/endpoints.ts'
 import { createEstimate } from './request/estimate.ts'
@@ -69,12 +73,14 @@ export function createLlm(
   const estimate = createEstimate(prices)
   const { workQueue } = context
   const responseIds = createResponseIds(context)
-  const rules = { ...body, responseIds, models, endpoints, jsonLimits, estimate, workQueue, passesUnknown }
+  const objectIds = createObjectIds(context)
+  const ids = { responseIds, objectIds }
+  const rules = { ...body, ...ids, models, endpoints, jsonLimits, estimate, workQueue, passesUnknown }
   const started = context.retained('llm/started', () => createStartTime(context))
   const list: ModelList = { models, started }
   const options: AttemptOptions = {
     context,
-    responseIds,
+    ...ids,
     maxReplyBytes,
     timeLimits,
     clientLimits: { maxBytes: maxBufferSize, json: jsonLimits },
@@ -90,6 +96,7 @@ export function createLlm(
     },
     backend(exchange) {
       const call = callOf(exchange)
+      if (call?.object?.batch) return serveBatch(exchange, call, { rules, options })
       if (call) return countsLocally(call) ? tokenCountReply(call) : serveCached(exchange, call, options)
       const match = endpoints.match(requestPath(exchange))
       if (match.kind === 'models') return modelListReply(exchange, match.id, list)
@@ -97,6 +104,15 @@ export function createLlm(
     },
     errorFormat: endpoints.errorFormat,
   }
+}
+
+/** Serves a call with the requests of a batch. */
+async function serveBatch(
+  exchange: Exchange,
+  call: Call,
+  { rules, options }: { rules: RequestRules; options: AttemptOptions },
+): Promise<Reply> {
+  return (await writeBatch(exchange, call, rules)) ?? serveCall(exchange, call, options)
 }
 
 /** Most providers have no token counting, so the gateway estimates. */

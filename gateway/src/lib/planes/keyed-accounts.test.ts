@@ -6,7 +6,11 @@ import { createLocalMemory, type Memory, type Region } from './memory.ts'
 
 const request = { limit: 100, amount: 10, isUnlimited: false, levels: [50, 100], endsAt: 1_000, now: 0 }
 
-function reserve(accounts: KeyedAccounts, key: string, changes: Partial<typeof request> = {}) {
+function reserve(
+  accounts: KeyedAccounts,
+  key: string,
+  changes: Partial<typeof request> & { mustFit?: boolean } = {},
+) {
   const reservation = accounts.reserve(key, { ...request, ...changes })
   if (reservation.kind === 'full') throw new Error('an account expected')
   return reservation
@@ -26,6 +30,18 @@ describe('accounts by key', () => {
     expect(reserve(accounts, 'b').kind).toBe('reserved')
     accounts.settle(first.reference, { reserved: 60, amount: 20, levels: [] })
     expect(accounts.find('a')).toEqual({ key: 'a', used: 20, reserved: 70, limit: 100, endsAt: 1_000 })
+  })
+
+  it('refuse an amount that must fit and does not', () => {
+    const accounts = createKeyedAccounts(createLocalMemory(), 'test', 10)
+    const amounts = [101, 60, 41, 40, 1]
+    expect(amounts.map((amount) => reserve(accounts, 'a', { amount, mustFit: true }).kind)).toEqual([
+      'refused',
+      'reserved',
+      'refused',
+      'reserved',
+      'refused',
+    ])
   })
 
   it('report each level once', () => {

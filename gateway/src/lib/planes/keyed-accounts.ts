@@ -40,6 +40,8 @@ export type ReservationRequest = {
   readonly amount: number
   /** Reserves above the limit, too. */
   readonly isUnlimited: boolean
+  /** Refuses an amount beyond the limit; else only an account that has reached it refuses. */
+  readonly mustFit?: boolean | undefined
   /** Amounts whose first use is reported, at most 32. */
   readonly levels: readonly number[]
   /** End of the account, in milliseconds since the epoch; equal for all uses of a key. */
@@ -258,11 +260,12 @@ function reserveIn(
   record: number,
   request: ReservationRequest,
 ): Reservation {
-  const { limit, amount, isUnlimited, levels } = request
+  const { limit, amount, isUnlimited, mustFit = false, levels } = request
   const cell = float64Cells(table, record)
   const used = usedOf(table, cell)
   const reserved = reservedOf(table, cell, planes)
-  const kind = isUnlimited || used + reserved < limit ? 'reserved' : 'refused'
+  const hasRoom = used + reserved < limit && (!mustFit || used + reserved + amount <= limit)
+  const kind = isUnlimited || hasRoom ? 'reserved' : 'refused'
   table.float64[cell + limitCell] = limit
   if (kind === 'reserved') add(table, cell + firstReserved + plane, amount)
   const crossed = cross(table, record, levels)

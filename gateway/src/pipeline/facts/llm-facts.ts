@@ -41,6 +41,8 @@ export type LlmOperation = {
     | 'realtime'
     | 'invoke_model'
     | 'stored_response'
+    | 'file'
+    | 'batch'
     | 'list_models'
     | 'passthrough'
   readonly api:
@@ -65,6 +67,9 @@ export type LlmOperation = {
     | 'invoke_model'
     | 'audio_translations'
     | 'realtime'
+    | 'files'
+    | 'batches'
+    | 'message_batches'
     | 'models'
     | 'passthrough'
 }

@@ -11,7 +11,13 @@ import { budgetAccounts } from './accounts.ts'
 import { type Budget, compileBudget, compileKeyBudget } from './budget.ts'
 import type { BudgetsConfig } from './config.ts'
 import { type Held, holdOf, type Place, refusedStatus, reportLevels } from './hold.ts'
-import { formatWarnings, refuseOverBudget, refuseUnavailable, warningHeader } from './reply.ts'
+import {
+  formatWarnings,
+  refuseLargeCharge,
+  refuseOverBudget,
+  refuseUnavailable,
+  warningHeader,
+} from './reply.ts'
 
 /** Budgets of one scope. */
 export type ScopedBudgets = { readonly scope: string; readonly budgets: BudgetsConfig }
@@ -65,9 +71,10 @@ export function compileBudgets(scopes: readonly ScopedBudgets[], context: Compil
   }
 }
 
-/** Model lists and token counts are free. */
+/** Model lists, token counts and calls about files are free. */
 function isCharged({ facts, llm }: Exchange): boolean {
   const operation = llm?.operation.operation
+  if (llm?.isFree === true) return false
   return facts.llm !== undefined && operation !== 'list_models' && operation !== 'count_tokens'
 }
 
@@ -127,6 +134,7 @@ function reserve(budget: Budget, request: Request): Reply | undefined {
     limit: rule.limit,
     amount,
     isUnlimited: isAudit,
+    mustFit: estimate.isCharge,
     levels,
     endsAt: window.end,
     now,
@@ -147,7 +155,9 @@ function reserve(budget: Budget, request: Request): Reply | undefined {
   const status = refusedStatus(place, { ...held, estimate: 0 }, 'refused')
   statuses.push(status)
   exchange.log.refusedBy = `budget: ${budget.label}`
-  return refuseOverBudget(exchange, status, now)
+  return used < rule.limit && estimate.isCharge
+    ? refuseLargeCharge(exchange, status, amount)
+    : refuseOverBudget(exchange, status, now)
 }
 
 const unknownAmounts: Held = { used: 0, reserved: 0, estimate: 0, reference: undefined }

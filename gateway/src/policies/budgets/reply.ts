@@ -37,6 +37,19 @@ export function refuseOverBudget(exchange: Exchange, status: BudgetStatus, now: 
   })
 }
 
+/** Refuses a batch that is charged with more than a budget has left. */
+export function refuseLargeCharge(exchange: Exchange, status: BudgetStatus, charge: number): Reply {
+  const { name, unit, limit, used, reserved, window } = status
+  const left = formatAmount(unit, Math.max(0, limit - used - reserved))
+  const reset = new Date(window.end).toISOString()
+  return refuse(exchange, {
+    status: 429,
+    code: 'budget_exceeded',
+    message: `budget "${name}" has ${left} ${unit} left, and the batch is charged with ${formatAmount(unit, charge)}: send a smaller one, limit the output of its requests, or wait until ${reset}`,
+    headers: { 'x-should-retry': 'false' },
+  })
+}
+
 /** Refuses a request of a budget whose totals are unknown. */
 export function refuseUnavailable(exchange: Exchange, name: string): Reply {
   return refuse(exchange, {

@@ -14,6 +14,7 @@ import { withoutLoginCookies } from '../oidc/oidc.ts'
 import { compileOrigin } from '../origin.ts'
 import { compileKeyLimits, keyTokenCharges } from '../rate-limit/keys/key-limits.ts'
 import { compileRequestBody } from '../request-body.ts'
+import { withBatchedRequests } from './batched-requests.ts'
 import { addRepeating } from './repetitions.ts'
 import { compileScope, type PolicyScope, type ScopeSteps } from './scope.ts'
 import { warnAboutPolicies } from './warnings.ts'
@@ -241,8 +242,7 @@ type Parts = {
 function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, context }: Parts) {
   switch (step) {
     case 'origin':
-      addOrigin(policies, scopes, route)
-      return
+      return addOrigin(policies, scopes, route)
     case 'cors': {
       const mostSpecific = present(compiled, 'cors').at(-1)
       if (mostSpecific !== undefined) policies.push(mostSpecific)
@@ -256,8 +256,7 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
         ...present(compiled, 'jwtAuth').reverse(),
       ])
     case 'csrf':
-      addCsrf(policies, { scopes, compiled, route, context })
-      return
+      return addCsrf(policies, { scopes, compiled, route, context })
     case 'basicAuth':
       return addChecks(policies, 'basic auth', present(compiled, 'basicAuth').reverse())
     case 'apiKey':
@@ -275,14 +274,16 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
       if (hasKeys(scopes)) policies.push(keyTokenCharges)
       return
     case 'budgets':
-      addBudgets(policies, { scopes, compiled, route, context })
-      return
+      return addBudgets(policies, { scopes, compiled, route, context })
     case 'payloads':
     case 'modelAuthorization':
-      if (route.kind === 'llm' && route[step] !== undefined) policies.push(route[step])
+    case 'guardrails': {
+      const policy = route.kind === 'llm' ? route[step] : undefined
+      if (policy) policies.push(step === 'payloads' ? policy : withBatchedRequests(policy))
       return
-    case 'guardrails':
-      if (route.kind === 'llm' && route.guardrails !== undefined) policies.push(route.guardrails)
+    }
+    case 'llmAuthorization':
+      policies.push(...present(compiled, step).map(withBatchedRequests))
       return
     default:
       for (const scope of compiled) if (scope[step] !== undefined) policies.push(scope[step])
@@ -292,11 +293,10 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
 /** Adds one step for the budgets of all scopes and of virtual keys. */
 function addBudgets(list: Policy[], { scopes, route, context }: Parts): void {
   if (route.kind !== 'llm') return
-  const hasKeys = scopes.some(({ policies }) => policies.apiKey !== undefined)
   const scoped = scopes.flatMap(({ name: scope, policies: { budgets } }) =>
     budgets === undefined ? [] : [{ scope, budgets }],
   )
-  if (hasKeys || scoped.length > 0) list.push(compileBudgets(scoped, context))
+  if (hasKeys(scopes) || scoped.length > 0) list.push(compileBudgets(scoped, context))
 }
 
 function hasKeys(scopes: readonly PolicyScope[]): boolean {

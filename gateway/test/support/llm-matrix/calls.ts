@@ -4,7 +4,9 @@ export type ClientCall = {
   readonly api: string
   path(model: string): string
   /** A form if it contains a file. */
-  body(model: string): object | FormData
+  body(model: string, id?: string): object | FormData
+  /** A call that creates the object of `id`. */
+  readonly follows?: ClientCall
 }
 
 const messages = [{ role: 'user', content: 'Hi' }]
@@ -40,6 +42,30 @@ const bedrock = (api: string, operation: string, fields: object): ClientCall => 
   path: (model) => `/model/${encodeURIComponent(model)}/${operation}`,
   body: () => fields,
 })
+const requests: ClientCall = {
+  api: 'files',
+  path: () => '/v1/files',
+  body(model) {
+    const line = { custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body: { model, messages } }
+    const parts = new FormData()
+    parts.set('purpose', 'batch')
+    parts.set('file', new Blob([JSON.stringify(line)]), 'a.jsonl')
+    return parts
+  },
+}
+
+const batches: ClientCall = {
+  api: 'batches',
+  path: () => '/v1/batches',
+  body: (_, id) => ({ input_file_id: id, endpoint: '/v1/chat/completions', completion_window: '24h' }),
+  follows: requests,
+}
+
+const messageBatches: ClientCall = {
+  api: 'message_batches',
+  path: () => '/v1/messages/batches',
+  body: (model) => ({ requests: [{ custom_id: 'a', params: { model, messages, max_tokens: 100 } }] }),
+}
 
 /** Every call that the gateway reads from clients. */
 export const clientCalls: readonly ClientCall[] = [
@@ -63,4 +89,7 @@ export const clientCalls: readonly ClientCall[] = [
   bedrock('converse', 'converse', { messages: turns }),
   bedrock('bedrock_count_tokens', 'count-tokens', { input: { converse: { messages: turns } } }),
   bedrock('invoke_model', 'invoke', { prompt: 'Hi' }),
+  requests,
+  batches,
+  messageBatches,
 ]

@@ -67,6 +67,13 @@ const calls: readonly Call[] = [
     path: /\/rerank$/,
     answer: () => ({ id: 'r-1', results: [{ index: 0, relevance_score: 0.5 }], meta: {} }),
   },
+  { name: 'files', path: /\/files$/, answer: () => ({ id: 'file-1', object: 'file' }) },
+  {
+    name: 'message_batches',
+    path: /\/messages\/batches$/,
+    answer: () => ({ id: 'msgbatch_1', type: 'message_batch' }),
+  },
+  { name: 'batches', path: /\/batches$/, answer: () => ({ id: 'batch_1', object: 'batch' }) },
   { name: 'images', path: /\/images\/generations$/, answer: () => picture },
   { name: 'image_edits', path: /\/images\/edits$/, answer: () => picture },
   { name: 'image_variations', path: /\/images\/variations$/, answer: () => picture },

@@ -6,12 +6,12 @@ import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import type { OutgoingRequest } from '../../../net/http-client/send.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
+import { objectBody } from '../batches/object-body.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Target } from '../models/target.ts'
 import { type BodyChanges, type ProviderCall, pathsOf } from '../providers/provider.ts'
 import { kindsOffering } from '../providers/providers.ts'
 import type { Call } from '../request/call.ts'
-import type { ClientEndpoint } from '../request/endpoints.ts'
 import { type Form, writeForm } from '../request/form/form.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
 import type { ItemIds } from '../stored/provider-objects.ts'
@@ -19,6 +19,7 @@ import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
 import { setAnthropicFields } from './anthropic-fields.ts'
+import { endpointLabels } from './endpoint-labels.ts'
 import { realtimeRequest } from './realtime-request.ts'
 import { clientHeaders, headersFor } from './request-headers.ts'
 import { nativePath, passthroughPath, pathAt, unreadPath } from './upstream-path.ts'
@@ -55,6 +56,8 @@ export function prepareRequest(
   const request = outgoingRequest(exchange, call, candidate, route.path)
   if (timeLimits.firstByteTimeoutMs !== undefined) request.firstByteTimeoutMs = timeLimits.firstByteTimeoutMs
   if (timeLimits.idleTimeoutMs !== undefined) request.idleTimeoutMs = timeLimits.idleTimeoutMs
+  if (call.object)
+    return withBody(request, call, { kind: 'body', body: objectBody(call, call.object) }, undefined)
   const { rewrite } = candidate.target
   const body =
     rewrite === undefined
@@ -130,7 +133,7 @@ function routeTo(call: Call, path: string, { target, model }: Candidate): Provid
   const properties = providerCall(call, { target, model })
   const paths = pathsOf(target.provider, properties)
   if (endpoint === 'passthrough') {
-    const upstream = unreadPath(path, target, properties)
+    const upstream = unreadPath(path, target, { ...properties, hasBody: call.bytes.length > 0 })
     return upstream === undefined ? unreadCall : { kind: 'route', path: upstream, translation: undefined }
   }
   const same = nativePath(endpoint, paths, target)
@@ -148,7 +151,8 @@ function routeTo(call: Call, path: string, { target, model }: Candidate): Provid
 }
 
 /** The path behind that of the call, of a stored response. */
-function storedPath({ stored, reference }: Call): string {
+function storedPath({ stored, reference, object }: Call): string {
+  if (object !== undefined) return object.suffix
   if (stored === undefined || reference === undefined) return ''
   return `/${encodeURIComponent(reference.stored.id)}${stored}`
 }
@@ -172,31 +176,6 @@ function isStreamed(body: JsonObject, { overrides, defaults, removed = none }: T
   const own = removed.has('stream') ? undefined : (overrides.get('stream') ?? body['stream'])
   const streams = own === undefined && !Object.hasOwn(body, 'stream') ? defaults.get('stream') : own
   return streams === true || streams === 'true'
-}
-
-const endpointLabels: Record<ClientEndpoint, string> = {
-  chat: 'chat completions',
-  completions: 'completions',
-  embeddings: 'embeddings',
-  responses: 'responses',
-  messages: 'messages',
-  count_tokens: 'token counting',
-  moderations: 'moderations',
-  rerank: 'rerank',
-  rerank_v2: 'rerank',
-  embed: "embeddings in Cohere's form",
-  images: 'image generation',
-  image_edits: 'image edits',
-  image_variations: 'image variations',
-  speech: 'speech',
-  transcriptions: 'transcriptions',
-  translations: 'translations of audio',
-  generate_content: 'generateContent',
-  gemini_count_tokens: 'countTokens',
-  realtime: 'realtime',
-  converse: 'Converse',
-  converse_count: 'CountTokens',
-  invoke: 'InvokeModel with this body: use Converse',
 }
 
 type RequestBody =

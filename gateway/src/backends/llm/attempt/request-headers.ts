@@ -19,7 +19,7 @@ export function headersFor(client: Headers, call: Call, { target }: Candidate): 
   const headers = filterHeaders(client)
   // Parameters of the client's media type are not forwarded: a server that applies a charset would decode
   // another text.
-  if (call.json !== undefined) headers['content-type'] = 'application/json'
+  if (call.json !== undefined || call.object?.batch) headers['content-type'] = 'application/json'
   target.editHeaders?.(headers)
   // Bodies are read for usage and by guards, so a content coding would only be removed again.
   headers['accept-encoding'] = 'identity'
@@ -68,6 +68,8 @@ const withheldNames: ReadonlySet<string> = new Set([
   'origin',
   'referer',
   'expect',
+  // Selects the provider of a file.
+  'x-tollgate-model',
 ])
 
 const filterHeaders = createHeaderFilter(

@@ -25,7 +25,11 @@ export function nativePath(
  * The upstream path of an unknown call. Undefined for one of a known call, whose model, usage and texts would
  * then be unread, and for one that names another model.
  */
-export function unreadPath(path: string, target: Target, call: ProviderCall): string | undefined {
+export function unreadPath(
+  path: string,
+  target: Target,
+  call: ProviderCall & { readonly hasBody: boolean },
+): string | undefined {
   const upstream = passthroughPath(path, target)
   const { provider, preservesPath } = target
   const plain = canonicalPath(upstream)
@@ -33,8 +37,13 @@ export function unreadPath(path: string, target: Target, call: ProviderCall): st
   // Explicit routes forward other calls unread.
   if (preservesPath) return provider.namesOtherModel?.(plain, call.model) ? undefined : upstream
   // A body that is not streamed may have the path of a streamed one.
-  const calls = [true, false].flatMap((streaming) => Object.values(pathsOf(provider, { ...call, streaming })))
-  const isKnown = calls.some((known) => canonicalPath(pathAt(target, known)) === plain)
+  const calls = [true, false].flatMap((streaming) =>
+    Object.entries(pathsOf(provider, { ...call, streaming })),
+  )
+  const isKnown = calls.some(
+    ([endpoint, known]) =>
+      (call.hasBody || !isObjects(endpoint)) && canonicalPath(pathAt(target, known)) === plain,
+  )
   return isKnown || provider.namesOtherModel?.(plain, call.model) ? undefined : upstream
 }
 
@@ -45,4 +54,9 @@ export function unreadPath(path: string, target: Target, call: ProviderCall): st
 export function passthroughPath(path: string, { provider, basePath, preservesPath }: Target): string {
   if (preservesPath) return path
   return basePath + (provider.passthroughPrefix ?? '') + pathAfterVersion(path)
+}
+
+/** Calls that list files and batches if they have no body. */
+function isObjects(endpoint: string): boolean {
+  return endpoint === 'files' || endpoint === 'batches' || endpoint === 'message_batches'
 }

@@ -18,6 +18,8 @@ export type Models = {
   isPublic(name: string): boolean
   /** The target of an entry of `llm.models` by its name, also behind virtual models. */
   targetNamed?(name: string): Target | undefined
+  /** The targets of public entries, in order, for requests without a model. */
+  listed?(facts: Facts): readonly Target[]
   /** Requests must contain a model name. */
   readonly needsName: boolean
 }
@@ -61,6 +63,8 @@ export function* compileModels(
   return {
     publicNames: [...new Set([...virtuals.keys(), ...listed.map((entry) => entry.name)])],
     isPublic: (name) => virtuals.has(name) || listed.some((entry) => entry.pattern.matches(name)),
+    listed: ({ request }) =>
+      listed.filter((entry) => entry.accepts(request.headers)).map((entry) => entry.target),
     needsName: true,
     targetNamed: (name) => entries.find((entry) => entry.name === name)?.target,
     resolve(requested, facts) {

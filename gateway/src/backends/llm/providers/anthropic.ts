@@ -4,7 +4,11 @@ import type { Provider } from './provider.ts'
 export const anthropic: Provider = {
   name: 'anthropic',
   address: 'https://api.anthropic.com/v1',
-  paths: { messages: '/messages', count_tokens: '/messages/count_tokens' },
+  paths: {
+    messages: '/messages',
+    count_tokens: '/messages/count_tokens',
+    message_batches: '/messages/batches',
+  },
   defaultHeaders: { 'anthropic-version': '2023-06-01' },
   authorize(request, credential) {
     // Tokens of an interactive login are bearer tokens; API keys have a separate header.

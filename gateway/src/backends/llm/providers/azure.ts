@@ -1,7 +1,7 @@
 import { enumeration, type Infer, name, object, optional, type Schema, string } from '../../../schema/dsl.ts'
 import { decoded, queryParts } from '../../../upstream/credentials/credential-location.ts'
 import { renamesMaxTokens } from './openai.ts'
-import { mediaPaths, openAiPaths, realtimePaths } from './openai-compatible.ts'
+import { batchPaths, mediaPaths, openAiPaths, realtimePaths } from './openai-compatible.ts'
 import { pathSegment } from './path-segment.ts'
 import type { Provider, ProviderKind, ProviderPaths } from './provider.ts'
 
@@ -36,7 +36,7 @@ export const azureParams = {
 const { moderations: _, image_variations: __, ...azureMedia } = mediaPaths
 
 /** Calls of models. Moderation is a different service: Azure AI Content Safety. */
-const azurePaths: ProviderPaths = { ...openAiPaths, ...azureMedia, ...realtimePaths }
+const azurePaths = { ...openAiPaths, ...azureMedia, ...realtimePaths }
 
 /** Claude models are only available through the API of Anthropic. */
 const claudePaths: ProviderPaths = {
@@ -47,7 +47,7 @@ const claudePaths: ProviderPaths = {
 /** Azure OpenAI and Azure AI Foundry. https://learn.microsoft.com/azure/ai-foundry/openai/reference */
 export const azureKind: ProviderKind = {
   name: 'azure',
-  calls: Object.keys({ ...azurePaths, ...claudePaths }),
+  calls: Object.keys({ ...azurePaths, ...claudePaths, ...batchPaths }),
   fields,
   params: {
     resourceName: 'azureResourceName',
@@ -89,7 +89,7 @@ function azureOpenAi({ resourceName, apiVersion = 'v1' }: AzureSettings): Provid
     return {
       ...shared,
       address,
-      paths: pathsBelow('/openai/v1'),
+      paths: pathsBelow('/openai/v1', { ...azurePaths, ...batchPaths }),
       passthroughPrefix: '/openai/v1',
       editQuery: withVersion(apiVersion === 'v1' ? undefined : apiVersion),
       renamesMaxTokens,
@@ -104,8 +104,7 @@ function azureOpenAi({ resourceName, apiVersion = 'v1' }: AzureSettings): Provid
       if (deployment === undefined) return {}
       return {
         ...pathsBelow(`/openai/deployments/${deployment}`),
-        responses: '/openai/responses',
-        realtime: '/openai/realtime',
+        ...pathsBelow('/openai', { ...batchPaths, ...realtimePaths, responses: '/responses' }),
       }
     },
     passthroughPrefix: '/openai',
@@ -140,8 +139,8 @@ function azureFoundry({ resourceName, projectName = resourceName }: AzureSetting
   }
 }
 
-function pathsBelow(prefix: string): ProviderPaths {
-  return Object.fromEntries(Object.entries(azurePaths).map(([call, path]) => [call, prefix + path]))
+function pathsBelow(prefix: string, paths: Readonly<Record<string, string>> = azurePaths): ProviderPaths {
+  return Object.fromEntries(Object.entries(paths).map(([call, path]) => [call, prefix + path]))
 }
 
 /** Services decode names of parameters, and ignore their case. */

@@ -28,6 +28,9 @@ const endpoints = {
   audioTranscriptions: 'transcriptions',
   audioTranslations: 'translations',
   realtime: 'realtime',
+  files: 'files',
+  batches: 'batches',
+  messageBatches: 'message_batches',
 } satisfies Record<string, ClientEndpoint>
 
 type FormatEndpoint = (typeof endpoints)[keyof typeof endpoints]
@@ -37,18 +40,20 @@ const formatTypes = [
   ...(['moderations', 'rerank', 'imageGenerations', 'imageEdits', 'imageVariations'] as const),
   ...(['audioSpeech', 'audioTranscriptions', 'audioTranslations'] as const),
   'realtime',
+  ...(['files', 'batches', 'messageBatches'] as const),
 ] as const
 
 const defaultPaths: Readonly<Record<FormatEndpoint, string>> = {
   ...allPaths,
   messages: '/messages',
   count_tokens: '/messages/count_tokens',
+  message_batches: '/messages/batches',
 }
 
 const format = object(
   {
     type: enumeration(formatTypes, {
-      doc: 'API of the call: chat completions, messages, responses, embeddings, token counting, moderations, rerank, images, audio or realtime.',
+      doc: 'API of the call: chat completions, messages, responses, embeddings, token counting, moderations, rerank, images, audio, realtime, files or batches.',
     }),
     path: optional(
       string({

@@ -25,12 +25,16 @@ export const realtimePaths = { realtime: '/realtime' } satisfies ProviderPaths
 /** Paths of rerank, likewise. Servers other than Cohere accept requests of both its versions. */
 export const rerankPaths = { rerank: '/rerank', rerank_v2: '/rerank' } satisfies ProviderPaths
 
+/** Paths of files and batches, likewise. */
+export const batchPaths = { files: '/files', batches: '/batches' } satisfies ProviderPaths
+
 /** All paths of servers of unknown kind. */
 export const allPaths = {
   ...openAiPaths,
   ...mediaPaths,
   ...rerankPaths,
   ...realtimePaths,
+  ...batchPaths,
 } satisfies ProviderPaths
 
 /** A service with OpenAI's API. `address` is undefined if the configuration must set it. */

@@ -1,11 +1,11 @@
-import { mediaPaths, openAiPaths, realtimePaths } from './openai-compatible.ts'
+import { batchPaths, mediaPaths, openAiPaths, realtimePaths } from './openai-compatible.ts'
 import { bearer, type Provider } from './provider.ts'
 
 /** https://platform.openai.com/docs/api-reference. With `params.baseUrl`, any server of the same API. */
 export const openai: Provider = {
   name: 'openai',
   address: 'https://api.openai.com/v1',
-  paths: { ...openAiPaths, ...mediaPaths, ...realtimePaths },
+  paths: { ...openAiPaths, ...mediaPaths, ...realtimePaths, ...batchPaths },
   renamesMaxTokens,
   authorize: bearer,
 }

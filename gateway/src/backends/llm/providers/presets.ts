@@ -1,4 +1,11 @@
-import { mediaPaths, openAiCompatible, openAiPaths, realtimePaths, rerankPaths } from './openai-compatible.ts'
+import {
+  batchPaths,
+  mediaPaths,
+  openAiCompatible,
+  openAiPaths,
+  realtimePaths,
+  rerankPaths,
+} from './openai-compatible.ts'
 import { fixedKind, type ProviderKind, type ProviderPaths } from './provider.ts'
 
 const { responses, ...withoutResponses } = openAiPaths
@@ -36,7 +43,7 @@ const presets: Readonly<Record<string, Preset>> = {
   },
   groq: {
     address: 'https://api.groq.com/openai/v1',
-    paths: { ...chatAndResponses, speech, transcriptions, translations },
+    paths: { ...chatAndResponses, speech, transcriptions, translations, ...batchPaths },
   },
   huggingface: { address: 'https://router.huggingface.co/v1', paths: chatAndResponses },
   jina: { address: 'https://api.jina.ai/v1', paths: { embeddings, ...rerankPaths } },

@@ -3,12 +3,14 @@ import { type DecodeErrors, decode, isPlain } from '../../../net/http/content-en
 import { createHeaderFilter, firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { ObjectIds } from '../batches/object-ids.ts'
 import type { ResponseIds } from '../stored/response-ids.ts'
 
 export type ReplyOptions = {
   /** Limit of bodies that are read completely. */
   maxReplyBytes: number
   responseIds: ResponseIds
+  objectIds: ObjectIds
   context: CompileContext
 }
 

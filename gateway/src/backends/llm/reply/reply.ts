@@ -1,5 +1,6 @@
 import { isEventStream } from '../../../net/http/sse.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
+import { convertObjectCall } from '../batches/object-reply.ts'
 import type { Attempt } from '../request/call.ts'
 import { convertError } from './error-reply.ts'
 import { convertObject } from './object-reply.ts'
@@ -15,6 +16,8 @@ import { convertTranscript, isPlainTranscript } from './transcript-reply.ts'
 export function convertReply(attempt: Attempt, reply: Reply, options: ReplyOptions): Reply | Promise<Reply> {
   const { endpoint } = attempt.call
   if (reply.status < 200 || reply.status > 299) return convertError(attempt, reply, options.maxReplyBytes)
+  const { object } = attempt.call
+  if (object !== undefined) return convertObjectCall(attempt, object, reply, options.objectIds)
   if (endpoint === 'passthrough') {
     attempt.succeeded = true
     return { ...reply, headers: filterHeaders(reply.headers) }

@@ -103,6 +103,9 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   transcriptions: () => typedState('transcript.text.done"'),
   translations: () => openAiState,
   realtime: () => openAiState,
+  files: () => openAiState,
+  batches: () => openAiState,
+  message_batches: () => openAiState,
 }
 
 /** Finds the last event by its type, because not all servers name these events. */

@@ -53,10 +53,7 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
     case 'nova_embeddings':
     case 'invoke':
       return usageInChunk(message)
-    case 'moderations':
-    case 'count_tokens':
-    case 'converse_count':
-    case 'gemini_count_tokens':
+    default:
       return undefined
   }
 }

@@ -10,13 +10,15 @@ import type { Exchange, LlmState, ModelAccess } from '../../../pipeline/exchange
 import type { RequestBodyLimits } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
 import { clientHeaders } from '../attempt/request-headers.ts'
+import type { ObjectIds } from '../batches/object-ids.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
 import { maxModelLength } from '../models/name-pattern.ts'
 import { isOfClient } from '../models/target.ts'
 import { pathsOf } from '../providers/provider.ts'
 import { type ItemIds, readObjects } from '../stored/provider-objects.ts'
-import { placeOf, type ResponseIds } from '../stored/response-ids.ts'
+import type { ResponseIds } from '../stored/response-ids.ts'
+import { placeOf } from '../stored/sealed-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
 import { type AnthropicSettings, settingsInHeaders } from './anthropic-settings.ts'
 import { type Call, createCall, type ResponseReference } from './call.ts'
@@ -24,8 +26,9 @@ import { type ClientEndpoint, type Endpoints, operations } from './endpoints.ts'
 import { llmMessageOf } from './llm-message.ts'
 
 export type RequestRules = RequestBodyLimits & {
-  models: Pick<Models, 'resolve' | 'needsName' | 'targetNamed'>
+  models: Pick<Models, 'resolve' | 'needsName' | 'targetNamed' | 'listed'>
   responseIds: ResponseIds
+  objectIds: ObjectIds
   endpoints: Pick<Endpoints, 'match'>
   jsonLimits: JsonLimits
   estimate: LlmState['estimate']
@@ -106,6 +109,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     reference,
     itemIds: itemIds?.size === 0 ? undefined : itemIds,
     stored,
+    object: undefined,
     candidates,
     failover: resolution.failover,
     streaming: parsed.streaming ?? (asSent && facts.llm.streaming),
@@ -123,7 +127,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
   return undefined
 }
 
-const modelTooLong: Refusal = {
+export const modelTooLong: Refusal = {
   status: 400,
   code: 'invalid_request_body',
   message: `model must have at most ${maxModelLength} characters`,
@@ -152,7 +156,7 @@ export function unknownEndpoint(path: string): Refusal {
 }
 
 /** Calls of OpenAI's API that clients may expect. */
-const unservedCall = /\/v1\/(files|uploads|batches|conversations|vector_stores|fine_tuning|videos)(?:\/|$)/
+const unservedCall = /\/v1\/(uploads|conversations|vector_stores|fine_tuning|videos)(?:\/|$)/
 
 /** The mode of a call whose candidates all have `passthrough`; else requests are read as usual. */
 function passthroughOf(candidates: readonly Candidate[]): 'detect' | 'opaque' | undefined {
@@ -253,7 +257,7 @@ const previousElsewhere: Refusal = {
   message: 'the provider of the previous response does not serve this model: use the model of that response',
 }
 
-const modelNotAllowed: Refusal = {
+export const modelNotAllowed: Refusal = {
   status: 403,
   code: 'model_not_allowed',
   message: 'Model is not allowed for this API key',

@@ -81,3 +81,10 @@ export function backgroundIssue(
 export function invalidField(param: string | undefined, message: string): Refusal {
   return { status: 400, code: 'invalid_request_body', message, ...(param !== undefined && { param }) }
 }
+
+/** A request without `content-type` counts as JSON, because plain HTTP clients omit it. */
+export const notJson: Refusal = {
+  status: 415,
+  code: 'unsupported_content_type',
+  message: 'content-type must be application/json',
+}

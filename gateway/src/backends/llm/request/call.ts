@@ -3,6 +3,7 @@ import type { JsonText } from '../../../lib/json/text.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
+import type { ObjectCall } from '../batches/object-call.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { FailoverRules } from '../models/routing/resolution.ts'
 import type { Slots } from '../models/slots/slots.ts'
@@ -36,6 +37,8 @@ export type Call = {
   readonly itemIds: ItemIds | undefined
   /** The call of the stored response; undefined for a new one. */
   readonly stored: StoredAction | undefined
+  /** The call of a file or batch; undefined for other calls. */
+  readonly object: ObjectCall | undefined
   readonly candidates: readonly Candidate[]
   readonly failover?: FailoverRules | undefined
   /** Streaming by the path; undefined if the body determines it. */
@@ -109,6 +112,7 @@ export function createCall(request: CallRequest): Call {
     reference,
     itemIds,
     stored,
+    object,
     candidates,
     failover,
     streaming,
@@ -126,6 +130,7 @@ export function createCall(request: CallRequest): Call {
     reference,
     itemIds,
     stored,
+    object,
     candidates,
     failover,
     streaming,

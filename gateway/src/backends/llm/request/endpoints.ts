@@ -1,5 +1,6 @@
 import type { ErrorFormat, RequestFacts } from '../../../pipeline/exchange.ts'
 import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
+import { type ObjectPath, objectAt } from '../batches/object-path.ts'
 import { type StoredAction, storedAt } from '../stored/stored-path.ts'
 import { bedrockCallIn } from './bedrock-path.ts'
 import { geminiCallIn, isGeminiMethod } from './gemini-path.ts'
@@ -29,6 +30,9 @@ export type ClientEndpoint =
   | 'converse'
   | 'converse_count'
   | 'invoke'
+  | 'files'
+  | 'batches'
+  | 'message_batches'
 
 /**
  * Calls of clients and of upstreams: `predict` of Vertex AI and the embeddings of Amazon Bedrock
@@ -53,6 +57,8 @@ export type EndpointMatch =
       readonly action: StoredAction
       readonly passes: boolean
     }
+  /** A file or batch. `passes`: as for stored responses. */
+  | { readonly kind: 'object'; readonly object: ObjectPath; readonly passes: boolean }
   /** Forwarded unchanged, as permitted by the configuration. */
   | { readonly kind: 'passthrough' }
   /** Would open connections that bypass the gateway. */
@@ -85,6 +91,9 @@ export const operations: Readonly<
   converse: { operation: 'chat', api: 'converse' },
   converse_count: { operation: 'count_tokens', api: 'bedrock_count_tokens' },
   invoke: { operation: 'invoke_model', api: 'invoke_model' },
+  files: { operation: 'file', api: 'files' },
+  batches: { operation: 'batch', api: 'batches' },
+  message_batches: { operation: 'batch', api: 'message_batches' },
   models: { operation: 'list_models', api: 'models' },
   stored: { operation: 'stored_response', api: 'responses' },
   passthrough: { operation: 'passthrough', api: 'passthrough' },
@@ -114,7 +123,7 @@ export function defaultEndpoints(passesUnknown: boolean): Endpoints {
   return {
     match(path) {
       const match = matchEndpoint(path)
-      if (match.kind === 'stored') return { ...match, passes: true }
+      if (match.kind === 'stored' || match.kind === 'object') return { ...match, passes: true }
       if (match.kind !== 'unknown') return match
       if (isRealtimeCall(canonicalPath(path))) return bypass
       return isDisguisedEndpoint(path) ? match : passthrough
@@ -271,6 +280,8 @@ export function matchEndpoint(path: string): EndpointMatch {
   const stored = rest.startsWith(responsePrefix) ? storedAt(rest.slice(responsePrefix.length)) : undefined
   if (stored) return { kind: 'stored', ...stored, passes: false }
   if (path.endsWith(embedPath)) return { kind: 'endpoint', endpoint: 'embed' }
+  const object = objectAt(rest)
+  if (object) return { kind: 'object', object, passes: false }
   if (path.endsWith(rerankV2Path)) return rerankV2
   return isRealtimeCall(rest) ? bypass : unknown
 }
@@ -338,6 +349,7 @@ export function deploymentIn(path: string): { model: string; rest: string } | un
  */
 export function errorFormatOf({ path, headers }: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat {
   if (path.endsWith('/messages') || path.endsWith('/messages/count_tokens')) return 'anthropic'
+  if (path.includes('/messages/batches')) return 'anthropic'
   if (path.endsWith('/rerank') || path.endsWith(embedPath) || path.endsWith(cohereChatPath)) return 'cohere'
   if (geminiCallIn(path)) return 'google'
   if (bedrockCallIn(path)) return 'aws'

@@ -1,5 +1,7 @@
 import type { CallEstimate, Exchange } from '../../../pipeline/exchange.ts'
+import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Prices } from '../catalog/prices.ts'
+import type { Candidate } from '../models/candidate.ts'
 import { estimateTokens } from '../reply/usage.ts'
 import { callOf, isConnection } from './call.ts'
 import { operations } from './endpoints.ts'
@@ -22,7 +24,11 @@ export function createEstimate(prices: Prices | undefined): (exchange: Exchange)
     const call = callOf(exchange)
     const candidate = call?.candidates[0]
     if (call === undefined || candidate === undefined) return nothing
-    const { endpoint, bytes } = call
+    const { endpoint, bytes, object } = call
+    if (object !== undefined)
+      return object.charge === undefined
+        ? nothing
+        : { ...amountsOf(candidate, object.charge, prices), isCharge: true }
     if (call.stored !== undefined || endpoint === 'moderations') return nothing
     if (operations[endpoint].operation === 'count_tokens') return nothing
     // A connection of realtime costs nothing itself: each of its responses is a call.
@@ -34,18 +40,25 @@ export function createEstimate(prices: Prices | undefined): (exchange: Exchange)
       endpoint === 'passthrough'
         ? assumedOutputTokens
         : outputLimit(endpoint, llmRequest, candidate.target, assumedOutputTokens)
-    const tokens = inputTokens + outputTokens
-    if (prices === undefined) return { tokens, picodollars: undefined }
-    const { target, model } = candidate
-    const cost = prices(target.provider.name, [model, target.configuredModel], {
-      inputTokens,
-      outputTokens,
-      totalTokens: tokens,
-      cachedInputTokens: 0,
-      cacheCreationInputTokens: 0,
-      reasoningTokens: 0,
-      estimated: true,
-    })
-    return { tokens, picodollars: cost.kind === 'cost' ? Number(cost.amount) : undefined }
+    return amountsOf(candidate, { inputTokens, outputTokens }, prices)
   }
+}
+
+function amountsOf(
+  { target, model }: Candidate,
+  { inputTokens, outputTokens }: Pick<Usage, 'inputTokens' | 'outputTokens'>,
+  prices: Prices | undefined,
+): CallEstimate {
+  const tokens = inputTokens + outputTokens
+  if (prices === undefined) return { tokens, picodollars: undefined }
+  const cost = prices(target.provider.name, [model, target.configuredModel], {
+    inputTokens,
+    outputTokens,
+    totalTokens: tokens,
+    cachedInputTokens: 0,
+    cacheCreationInputTokens: 0,
+    reasoningTokens: 0,
+    estimated: true,
+  })
+  return { tokens, picodollars: cost.kind === 'cost' ? Number(cost.amount) : undefined }
 }

@@ -95,6 +95,7 @@ export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | und
   const message: LlmMessage = {
     api,
     isAnswerOnly: call.stored !== undefined,
+    isBatched: false,
     request: () => call.json,
     async replaceRequest(bytes) {
       const json = await readJson(bytes, workQueue)

@@ -7,9 +7,12 @@ import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
 import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { readRequestBody } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
+import { actionsAt } from '../batches/object-path.ts'
+import { readObject } from '../batches/read-object.ts'
 import { storedMethods } from '../stored/stored-path.ts'
 import {
   acceptCall,
@@ -18,7 +21,7 @@ import {
   responseNotFound,
   unknownEndpoint,
 } from './accept-call.ts'
-import { backgroundIssue, invalidField, streamIssue, validateJson } from './body-checks.ts'
+import { backgroundIssue, invalidField, notJson, streamIssue, validateJson } from './body-checks.ts'
 import {
   type ClientEndpoint,
   deploymentIn,
@@ -54,7 +57,7 @@ export function readRequest(
   const match = rules.endpoints.match(path)
   if (match.kind !== 'unknown' && match.kind !== 'bypass')
     exchange.llm = {
-      operation: operations[match.kind === 'endpoint' ? match.endpoint : match.kind],
+      operation: operationOf(match),
       estimate: rules.estimate,
       message: undefined,
       rulesOfModels,
@@ -70,6 +73,8 @@ export function readRequest(
       return readCall(exchange, match.endpoint, rules)
     case 'stored':
       return readStored(exchange, { ...match, method }, rules)
+    case 'object':
+      return readObjectCall(exchange, { ...match, method }, rules)
     case 'passthrough':
       if (!passthroughMethods.has(method))
         return methodNotAllowed(exchange, [...passthroughMethods].join(', '))
@@ -79,6 +84,30 @@ export function readRequest(
     case 'unknown':
       return refuse(exchange, unknownEndpoint(path))
   }
+}
+
+function operationOf(match: Exclude<EndpointMatch, { kind: 'unknown' | 'bypass' }>): LlmOperation {
+  if (match.kind === 'object') return operations[match.object.endpoint]
+  return operations[match.kind === 'endpoint' ? match.endpoint : match.kind]
+}
+
+type ObjectMatch = Extract<EndpointMatch, { kind: 'object' }> & { method: string }
+
+/** Reads a call about files or batches. Lists and unknown ids are forwarded if the configuration permits. */
+function readObjectCall(
+  exchange: Exchange,
+  { object, passes, method }: ObjectMatch,
+  rules: RequestRules,
+): Promise<Reply | undefined> | Reply | undefined {
+  const actions = actionsAt(object)
+  const action = actions[method]
+  if (action === undefined) return methodNotAllowed(exchange, Object.keys(actions).join(', '))
+  const { endpoint, id } = object
+  const isOurs =
+    action === 'create' ||
+    (id !== undefined && rules.objectIds.open(endpoint, id, ownerOf(exchange)) !== undefined)
+  if (passes && !isOurs) return readPassthrough(exchange, rules)
+  return readObject(exchange, { ...object, action }, rules)
 }
 
 async function readCall(
@@ -251,13 +280,6 @@ function methodNotAllowed(exchange: Exchange, allow: string): Reply {
     message: `${exchange.facts.request.method} is not allowed here; use ${allow}`,
     headers: { allow },
   })
-}
-
-/** A request without `content-type` counts as JSON, because plain HTTP clients omit it. */
-const notJson: Refusal = {
-  status: 415,
-  code: 'unsupported_content_type',
-  message: 'content-type must be application/json',
 }
 
 const notForm: Refusal = {

@@ -1,7 +1,6 @@
-import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
-import { sealText, unsealText } from '../../../identity/sealed-text.ts'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { Target } from '../models/target.ts'
+import { createSealedIds, digest, keyOf } from './sealed-ids.ts'
 
 /** A response that a provider stores. */
 export type StoredResponse = {
@@ -25,25 +24,14 @@ export type ResponseIds = {
   openItem(id: string, owner: string): string | undefined
 }
 
-const prefix = 'resp_'
+const purpose = 'llm-responses'
 /** 128 bits as text. */
 const macLength = 22
-/** The longest models of a client and of the configuration, escaped, and four thirds of their bytes. */
-const maxIdLength = 10_000
 
-/**
- * Creates ids that name response and owner, encrypted with the session key, so that every replica with the
- * key reads them after a restart. Without a session key they end with the process.
- */
-export function createResponseIds({
-  sessionKey,
-  processKey,
-}: Pick<CompileContext, 'sessionKey' | 'processKey'>): ResponseIds {
-  const keyFor = (purpose: string) =>
-    Buffer.from(hkdfSync('sha256', sessionKey ?? processKey, '', `tollgate/llm-responses/1/${purpose}`, 32))
-  const key = keyFor('id')
-  const nonceKey = keyFor('nonce')
-  const itemKey = keyFor('item')
+/** Creates ids that name response and owner. */
+export function createResponseIds(context: Pick<CompileContext, 'sessionKey' | 'processKey'>): ResponseIds {
+  const ids = createSealedIds(context, { purpose, prefix: 'resp_' })
+  const itemKey = keyOf(context, `${purpose}/1/item`)
   const macOf = (id: string, owner: string) =>
     createHmac('sha256', itemKey)
       .update(JSON.stringify([id, digest(owner)]))
@@ -57,31 +45,13 @@ export function createResponseIds({
       if (id === '' || text[id.length] !== '_' || !/^[\w-]+$/.test(mac)) return undefined
       return timingSafeEqual(Buffer.from(mac), Buffer.from(macOf(id, owner))) ? id : undefined
     },
-    seal({ id, requestModel, configuredModel, place }, owner) {
-      const text = JSON.stringify([id, requestModel, configuredModel, place, digest(owner)])
-      // A response has one id, because clients compare ids: the nonce is derived from the text (RFC 5297).
-      const nonce = createHmac('sha256', nonceKey).update(text).digest().subarray(0, 12)
-      return prefix + sealText(key, text, nonce)
-    },
+    seal: ({ id, requestModel, configuredModel, place }, owner) =>
+      ids.seal([id, requestModel, configuredModel, place], owner),
     open(text, owner) {
-      if (!text.startsWith(prefix) || text.length > maxIdLength) return undefined
-      const opened = unsealText(key, text.slice(prefix.length))
-      if (opened === undefined) return undefined
-      const parts: unknown = JSON.parse(opened)
-      if (!Array.isArray(parts) || !parts.every((part) => typeof part === 'string')) return undefined
-      const [id, requestModel, configuredModel, place, sealedOwner] = parts
-      if (id === undefined || requestModel === undefined || configuredModel === undefined) return undefined
-      if (place === undefined || sealedOwner !== digest(owner)) return undefined
+      const [id, requestModel, configuredModel, place] = ids.open(text, owner) ?? []
+      if (id === undefined || requestModel === undefined) return undefined
+      if (configuredModel === undefined || place === undefined) return undefined
       return { id, requestModel, configuredModel, place }
     },
   }
-}
-
-/** The service of a target, which stores responses of all its models. */
-export function placeOf({ provider, origin, basePath }: Target): string {
-  return digest(`${provider.name} ${origin}${basePath}`)
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }

@@ -3,7 +3,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json
 import type { StreamConversion } from '../reply/stream.ts'
 import { parseDataLine } from '../reply/stream-watch.ts'
 import type { Attempt } from '../request/call.ts'
-import { placeOf, type ResponseIds } from './response-ids.ts'
+import type { ResponseIds } from './response-ids.ts'
+import { placeOf } from './sealed-ids.ts'
 
 /** Replaces ids of the provider in a response. */
 export type IdSeal = StreamConversion & {

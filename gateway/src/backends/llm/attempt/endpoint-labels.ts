@@ -1,0 +1,30 @@
+import type { ClientEndpoint } from '../request/endpoints.ts'
+
+/** Names of calls in error messages. */
+export const endpointLabels: Record<ClientEndpoint, string> = {
+  chat: 'chat completions',
+  completions: 'completions',
+  embeddings: 'embeddings',
+  responses: 'responses',
+  messages: 'messages',
+  count_tokens: 'token counting',
+  moderations: 'moderations',
+  rerank: 'rerank',
+  rerank_v2: 'rerank',
+  embed: "embeddings in Cohere's form",
+  images: 'image generation',
+  image_edits: 'image edits',
+  image_variations: 'image variations',
+  speech: 'speech',
+  transcriptions: 'transcriptions',
+  translations: 'translations of audio',
+  generate_content: 'generateContent',
+  gemini_count_tokens: 'countTokens',
+  realtime: 'realtime',
+  converse: 'Converse',
+  converse_count: 'CountTokens',
+  invoke: 'InvokeModel with this body: use Converse',
+  files: 'files',
+  batches: 'batches',
+  message_batches: 'batches of messages',
+}

@@ -1,0 +1,46 @@
+/** Calls about objects that a provider stores: files, batches of OpenAI, and batches of Anthropic. */
+export type ObjectEndpoint = 'files' | 'batches' | 'message_batches'
+
+/** `content` is that of a file, or the results of a batch of Anthropic. */
+export type ObjectAction = 'create' | 'list' | 'read' | 'delete' | 'cancel' | 'content'
+
+/** An object, or all of them, by the path of a call. */
+export type ObjectPath = {
+  readonly endpoint: ObjectEndpoint
+  readonly id: string | undefined
+  /** The path behind the id. */
+  readonly tail: string
+}
+
+/** The object at a path behind the version, such as `/files/file-x/content`. */
+export function objectAt(rest: string): ObjectPath | undefined {
+  const [, name, id, tail = ''] = objectSyntax.exec(rest) ?? []
+  const endpoint = name === undefined ? undefined : endpoints[name]
+  if (endpoint === undefined) return undefined
+  const path = { endpoint, id, tail }
+  return Object.keys(actionsAt(path)).length === 0 ? undefined : path
+}
+
+const objectSyntax = /^\/(files|batches|messages\/batches)(?:\/([\w-]+)(\/[a-z]+)?)?$/
+
+const endpoints: Readonly<Record<string, ObjectEndpoint>> = {
+  files: 'files',
+  batches: 'batches',
+  'messages/batches': 'message_batches',
+}
+
+/** Actions by method. */
+export function actionsAt({ endpoint, id, tail }: ObjectPath): Readonly<Record<string, ObjectAction>> {
+  if (id === undefined) return { GET: 'list', POST: 'create' }
+  return actions[endpoint][tail] ?? {}
+}
+
+const actions: Readonly<Record<ObjectEndpoint, Readonly<Record<string, Record<string, ObjectAction>>>>> = {
+  files: { '': { GET: 'read', DELETE: 'delete' }, '/content': { GET: 'content' } },
+  batches: { '': { GET: 'read' }, '/cancel': { POST: 'cancel' } },
+  message_batches: {
+    '': { GET: 'read', DELETE: 'delete' },
+    '/cancel': { POST: 'cancel' },
+    '/results': { GET: 'content' },
+  },
+}

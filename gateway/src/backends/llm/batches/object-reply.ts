@@ -1,0 +1,124 @@
+import { ownerOf } from '../../../identity/owner.ts'
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import { editTopLevel } from '../../../lib/json/edit.ts'
+import type { JsonObject } from '../../../lib/json/json.ts'
+import { readJsonObject } from '../../../lib/json/text.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+import { filterDecodedHeaders, filterHeaders, readDecoded } from '../reply/reply-body.ts'
+import type { Attempt } from '../request/call.ts'
+import { placeOf } from '../stored/sealed-ids.ts'
+import type { ObjectCall } from './object-call.ts'
+import type { ObjectIds, StoredObject } from './object-ids.ts'
+import type { ObjectEndpoint } from './object-path.ts'
+
+/** Descriptions of files and batches have a few kilobytes, of which metadata is 10. */
+const maxObjectBytes = 256 * 1024
+
+/**
+ * Converts a successful response about a file or batch: contents are streamed, and descriptions receive ids
+ * for clients. Throws `upstream_invalid` for other descriptions than JSON objects.
+ */
+export async function convertObjectCall(
+  attempt: Attempt,
+  object: ObjectCall,
+  reply: Reply,
+  ids: ObjectIds,
+): Promise<Reply> {
+  if (object.action === 'content') {
+    attempt.succeeded = true
+    return { ...reply, headers: filterHeaders(reply.headers) }
+  }
+  // The provider has the object, whatever it responds.
+  attempt.succeeded = true
+  const json = readJsonObject((await readDecoded(reply, maxObjectBytes)).toString())
+  if (json.kind !== 'object')
+    throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
+  const { endpoint } = attempt.call
+  const set =
+    endpoint === 'message_batches'
+      ? messageBatchEdits(attempt, object, json.value, ids)
+      : openAiEdits(attempt, object, json.value, ids)
+  const headers = filterDecodedHeaders(reply.headers)
+  return { status: reply.status, headers, body: Buffer.from(editTopLevel(json, { set })) }
+}
+
+function openAiEdits(
+  attempt: Attempt,
+  object: ObjectCall,
+  value: JsonObject,
+  ids: ObjectIds,
+): Map<string, string> {
+  const { stored, batch } = object
+  if (attempt.call.endpoint === 'files') {
+    const facts = { batch: batch?.facts ?? stored?.batch }
+    return edits(value, { id: (id) => sealed(attempt, object, { endpoint: 'files', id, ids, ...facts }) })
+  }
+  const checked = { batch: stored?.batch }
+  const input = object.action === 'create' ? stored?.id : stored?.inputFile
+  const output = (id: string) => sealed(attempt, object, { endpoint: 'files', id, ids })
+  return edits(value, {
+    id: (id) => sealed(attempt, object, { endpoint: 'batches', id, ids, ...checked, inputFile: input }),
+    // A client finds the id that it has sent.
+    input_file_id: (id) =>
+      sealed(attempt, object, { endpoint: 'files', id, ids, ...(id === input ? checked : {}) }),
+    output_file_id: output,
+    error_file_id: output,
+  })
+}
+
+function messageBatchEdits(
+  attempt: Attempt,
+  object: ObjectCall,
+  value: JsonObject,
+  ids: ObjectIds,
+): Map<string, string> {
+  const { request } = attempt.exchange.facts
+  const id = typeof value['id'] === 'string' ? value['id'] : ''
+  const text = sealed(attempt, object, { endpoint: 'message_batches', id, ids })
+  // SDKs request this address with the credential of the client, which is one of the gateway.
+  const base = request.path.slice(0, request.path.indexOf(collection) + collection.length)
+  return edits(value, {
+    id: () => text,
+    results_url: () => `${request.scheme}://${request.host}${base}/${text}/results`,
+  })
+}
+
+const collection = '/messages/batches'
+
+/** Texts of members that have a text. */
+function edits(
+  value: JsonObject,
+  members: Readonly<Record<string, (text: string) => string>>,
+): Map<string, string> {
+  const set = new Map<string, string>()
+  for (const [name, replace] of Object.entries(members)) {
+    const text = value[name]
+    if (typeof text === 'string') set.set(name, JSON.stringify(replace(text)))
+  }
+  return set
+}
+
+type Sealing = Partial<Pick<StoredObject, 'batch' | 'inputFile'>> & {
+  endpoint: ObjectEndpoint
+  id: string
+  ids: ObjectIds
+}
+
+/** The id for the client; that of the path if the object is the same. */
+function sealed(
+  { exchange, candidate, call }: Attempt,
+  { action, stored }: ObjectCall,
+  { endpoint, id, ids, batch, inputFile }: Sealing,
+): string {
+  if (action !== 'create' && call.endpoint === endpoint && id === stored?.id) return stored.text
+  const { target } = candidate
+  const object: StoredObject = {
+    id,
+    requestModel: exchange.facts.llm?.requestModel ?? '',
+    configuredModel: target.configuredModel,
+    place: placeOf(target),
+    batch,
+    inputFile,
+  }
+  return ids.seal(endpoint, object, ownerOf(exchange))
+}

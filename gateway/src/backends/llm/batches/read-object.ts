@@ -1,0 +1,127 @@
+import { ownerOf } from '../../../identity/owner.ts'
+import { readJson } from '../../../lib/json/read.ts'
+import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+import { type Refusal, refuse } from '../../../pipeline/errors.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import { findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
+import { readRequestBody } from '../../../pipeline/request-body.ts'
+import type { RequestRules } from '../request/accept-call.ts'
+import { invalidField, notJson, validateJson } from '../request/body-checks.ts'
+import { acceptObject, targetOf } from './accept-object.ts'
+import type { ObjectAction, ObjectEndpoint, ObjectPath } from './object-path.ts'
+import { endpointOfUrl } from './read-batch.ts'
+import { readMessageBatch } from './read-message-batch.ts'
+import { readUpload } from './read-upload.ts'
+
+type ObjectRequest = ObjectPath & { readonly action: ObjectAction }
+
+/** Reads a call about files or batches, which only the owner of each may make. */
+export function readObject(
+  exchange: Exchange,
+  request: ObjectRequest,
+  rules: RequestRules,
+): Promise<Reply | undefined> | Reply | undefined {
+  const { endpoint, action, id, tail } = request
+  if (action === 'list') return refuse(exchange, noList)
+  if (action === 'create') {
+    if (endpoint === 'files') return readUpload(exchange, rules)
+    return endpoint === 'batches' ? readBatch(exchange, rules) : readMessageBatch(exchange, rules)
+  }
+  const found = openObject(exchange, { endpoint, id }, rules)
+  if (found === undefined) return refuse(exchange, notFound(endpoint))
+  const { stored, candidate } = found
+  exchange.facts.body = new Uint8Array(0)
+  return acceptObject(
+    exchange,
+    {
+      endpoint,
+      candidate,
+      requestModel: stored.requestModel,
+      json: undefined,
+      files: undefined,
+      object: {
+        action,
+        suffix: `/${encodeURIComponent(stored.id)}${tail}`,
+        stored,
+        batch: undefined,
+        charge: undefined,
+      },
+    },
+    rules,
+  )
+}
+
+/** The object of an id of this client, and the target that has it. */
+function openObject(
+  exchange: Exchange,
+  { endpoint, id }: { endpoint: ObjectEndpoint; id: string | undefined },
+  rules: RequestRules,
+) {
+  const stored = id === undefined ? undefined : rules.objectIds.open(endpoint, id, ownerOf(exchange))
+  if (id === undefined || stored === undefined) return undefined
+  const candidate = targetOf(exchange, stored, rules)
+  if (candidate === undefined) return undefined
+  return { stored: { ...stored, text: id }, candidate }
+}
+
+/** Reads a new batch of OpenAI's API, whose requests were checked when their file was uploaded. */
+async function readBatch(exchange: Exchange, rules: RequestRules): Promise<Reply | undefined> {
+  if (readJsonMediaType(exchange.facts.request.headers) !== 'json') return refuse(exchange, notJson)
+  const body = await readRequestBody(exchange, rules)
+  if (body.kind === 'refused') return refuse(exchange, body.refusal)
+  exchange.facts.body = body.bytes
+  const read = validateJson(
+    await readJson(body.bytes, rules.workQueue, rules.jsonLimits),
+    findAmbiguousTopName,
+  )
+  if (read.kind === 'refused') return refuse(exchange, read.refusal)
+  const { input_file_id: id, endpoint: url } = read.json.value
+  const found = typeof id === 'string' ? openObject(exchange, { endpoint: 'files', id }, rules) : undefined
+  if (found === undefined) return refuse(exchange, inputNotFound)
+  const { stored, candidate } = found
+  if (stored.batch === undefined) return refuse(exchange, inputNotChecked)
+  if (typeof url !== 'string' || endpointOfUrl(url) !== stored.batch.endpoint)
+    return refuse(exchange, otherEndpoint)
+  return acceptObject(
+    exchange,
+    {
+      endpoint: 'batches',
+      candidate,
+      requestModel: stored.requestModel,
+      json: read.json,
+      files: undefined,
+      object: { action: 'create', suffix: '', stored, batch: undefined, charge: stored.batch },
+    },
+    rules,
+  )
+}
+
+/** The refusal of an id that is unknown or belongs to another client. */
+function notFound(endpoint: ObjectEndpoint): Refusal {
+  const name = endpoint === 'files' ? 'file' : 'batch'
+  const message = `No ${name} with this id, or it belongs to another client`
+  return { status: 404, code: `${name}_not_found`, message }
+}
+
+const noList: Refusal = {
+  status: 400,
+  code: 'unsupported_endpoint',
+  message:
+    'lists of files and batches are not offered, because the provider lists those of all clients: store the ids that create calls return',
+}
+
+const inputNotFound: Refusal = {
+  ...invalidField(
+    'input_file_id',
+    'input_file_id must be the id of a file that this client has uploaded through the gateway',
+  ),
+  code: 'file_not_found',
+}
+
+const inputNotChecked = invalidField(
+  'input_file_id',
+  'input_file_id must be a file that was uploaded with the purpose batch',
+)
+
+const otherEndpoint = invalidField('endpoint', 'endpoint must be the url of the requests in the input file')

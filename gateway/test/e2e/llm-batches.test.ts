@@ -1,0 +1,232 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI, { toFile } from 'openai'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { aliceKey, aliceRecord, anthropicModel, openAiModel } from '../support/llm-config.ts'
+import { metricValue } from '../support/metrics.ts'
+import { anthropicKey } from '../support/mock-anthropic.ts'
+import { mockBatches } from '../support/mock-batches.ts'
+import { openAiKey } from '../support/mock-openai.ts'
+import type { MockServer } from '../support/mock-server.ts'
+import { until } from '../support/wait.ts'
+
+let provider: MockServer
+let gateway: Gateway
+
+/** The official SDKs, without the gateway and through it, and with the key of another client. */
+let openai: Record<'direct' | 'through' | 'other' | 'poor', OpenAI>
+let anthropic: Record<'direct' | 'through' | 'other', Anthropic>
+
+const otherKey = 'tg-canary-other-81d2'
+const poorKey = 'tg-canary-poor-07c4'
+
+beforeAll(async () => {
+  provider = await mockBatches({ lifetime: 'file' })
+  const secrets = (action: string) => ({ regex: { action, rules: [{ pattern: 'SECRET' }] } })
+  gateway = await startGateway(
+    {
+      llm: {
+        models: [
+          openAiModel('gpt-test', provider.url),
+          openAiModel('masked', provider.url, { guardrails: { request: [secrets('mask')] } }),
+          openAiModel('rejecting', provider.url, { guardrails: { request: [secrets('reject')] } }),
+          openAiModel('answering', provider.url, { guardrails: { response: [secrets('mask')] } }),
+          openAiModel('ruled', provider.url, {
+            authorization: {
+              rules: [{ deny: 'llm.operation == "chat" && llmRequest.max_completion_tokens > 100' }],
+            },
+          }),
+          anthropicModel('claude-test', provider.url),
+          anthropicModel('claude-masked', provider.url, { guardrails: { request: [secrets('mask')] } }),
+        ],
+        policies: {
+          apiKey: {
+            mode: 'strict',
+            keys: [
+              aliceRecord,
+              { key: otherKey, metadata: { id: 'key-other' } },
+              {
+                key: poorKey,
+                metadata: { id: 'key-poor' },
+                budgets: [
+                  { name: 'small', limit: { unit: 'Tokens', amount: 1000 }, window: { rolling: '366d' } },
+                ],
+              },
+            ],
+          },
+        },
+      },
+    },
+    { lifetime: 'file' },
+  )
+  const openAi = (apiKey: string, url: string) => new OpenAI({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
+  const claude = (apiKey: string, baseURL: string) => new Anthropic({ apiKey, baseURL, maxRetries: 0 })
+  openai = {
+    direct: openAi(openAiKey, provider.url),
+    through: openAi(aliceKey, gateway.url),
+    other: openAi(otherKey, gateway.url),
+    poor: openAi(poorKey, gateway.url),
+  }
+  anthropic = {
+    direct: claude(anthropicKey, provider.url),
+    through: claude(aliceKey, gateway.url),
+    other: claude(otherKey, gateway.url),
+  }
+})
+
+const chat = (model: string, content: string, more = {}) => ({
+  ...{ model, max_completion_tokens: 50 },
+  messages: [{ role: 'user', content }],
+  ...more,
+})
+
+function input(...bodies: object[]) {
+  const lines = bodies.map((body, index) =>
+    JSON.stringify({ custom_id: `r${index}`, method: 'POST', url: '/v1/chat/completions', body }),
+  )
+  return toFile(Buffer.from(`${lines.join('\n')}\n`), 'in.jsonl')
+}
+
+const upload = async (client: OpenAI, ...bodies: object[]) =>
+  client.files.create({ purpose: 'batch', file: await input(...bodies) })
+
+const start = (client: OpenAI, input_file_id: string) =>
+  client.batches.create({ input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h' })
+
+/** Ids and the address of the service differ. */
+function withoutIds(value: unknown): string {
+  return JSON.stringify(value)
+    .replaceAll(/(file-|batch_|msgbatch_)[\w-]{20,}/g, '$1')
+    .replaceAll(/http:[^"]*:\d+/g, '')
+}
+
+describe('files and batches of OpenAI', () => {
+  async function conversation(client: OpenAI): Promise<string> {
+    const file = await upload(client, chat('gpt-test', 'one'), chat('gpt-test', 'two'))
+    const created = await start(client, file.id)
+    const done = await client.batches.retrieve(created.id)
+    expect([created.input_file_id, done.input_file_id, done.id]).toEqual([file.id, file.id, created.id])
+    const output = await (await client.files.content(done.output_file_id ?? '')).text()
+    const described = await client.files.retrieve(done.output_file_id ?? '')
+    expect(described.id).toBe(done.output_file_id)
+    const content = await (await client.files.content(file.id)).text()
+    const cancelled = await client.batches.cancel(created.id)
+    const deleted = await client.files.delete(file.id)
+    await expect(client.files.retrieve(file.id)).rejects.toMatchObject({ status: 404 })
+    return withoutIds([file, created, done, output, described, content, cancelled, deleted])
+  }
+
+  it('are created, read, cancelled and deleted as without the gateway', async () => {
+    expect(await conversation(openai.through)).toBe(await conversation(openai.direct))
+  })
+
+  it('of other purposes are stored at the only provider with files', async () => {
+    const store = (client: OpenAI) =>
+      client.files.create({ purpose: 'user_data', file: new File(['abc'], 'a.txt') })
+    const file = await store(openai.through)
+    expect(withoutIds(file)).toBe(withoutIds(await store(openai.direct)))
+    expect(await (await openai.through.files.content(file.id)).text()).toBe('abc')
+  })
+
+  it('belong to the key that created them', async () => {
+    const { through, other } = openai
+    const file = await upload(through, chat('gpt-test', 'one'))
+    const batch = await start(through, file.id)
+    const { output_file_id: output } = await through.batches.retrieve(batch.id)
+    const seen = provider.seen.length
+    const noFile = { status: 404, code: 'file_not_found' }
+    for (const id of [file.id, output ?? '']) {
+      await expect(other.files.retrieve(id)).rejects.toMatchObject(noFile)
+      await expect(other.files.content(id)).rejects.toMatchObject(noFile)
+      await expect(other.files.delete(id)).rejects.toMatchObject(noFile)
+    }
+    const noBatch = { status: 404, code: 'batch_not_found' }
+    await expect(other.batches.retrieve(batch.id)).rejects.toMatchObject(noBatch)
+    await expect(other.batches.cancel(batch.id)).rejects.toMatchObject(noBatch)
+    await expect(start(other, file.id)).rejects.toMatchObject({ status: 400, code: 'file_not_found' })
+    await expect(through.files.list()).rejects.toMatchObject({ status: 400, code: 'unsupported_endpoint' })
+    await expect(through.batches.list()).rejects.toMatchObject({ status: 400 })
+    expect(provider.seen).toHaveLength(seen)
+  })
+
+  it('pass rules and guards of requests with each line', async () => {
+    const { through } = openai
+    const file = await upload(through, chat('masked', 'a SECRET'), chat('masked', 'b'))
+    const content = await (await through.files.content(file.id)).text()
+    expect(content).not.toContain('SECRET')
+    expect(content.match(/"custom_id"/g)).toHaveLength(2)
+    const seen = provider.seen.length
+    const ok = chat('rejecting', 'b')
+    await expect(upload(through, ok, chat('rejecting', 'a SECRET'))).rejects.toMatchObject({ status: 403 })
+    await expect(
+      upload(through, chat('ruled', 'a'), chat('ruled', 'a', { max_completion_tokens: 101 })),
+    ).rejects.toMatchObject({
+      status: 403,
+      code: 'authorization_failed',
+    })
+    await expect(upload(through, chat('answering', 'a'))).rejects.toThrow(/guards check the responses/)
+    expect(provider.seen).toHaveLength(seen)
+    expect((await upload(through, chat('ruled', 'a'))).object).toBe('file')
+  })
+
+  it('are charged to budgets when a batch is created', async () => {
+    const { poor } = openai
+    const large = await upload(poor, chat('gpt-test', 'one', { max_completion_tokens: 2000 }))
+    await expect(start(poor, large.id)).rejects.toMatchObject({ status: 429 })
+    const small = await upload(poor, chat('gpt-test', 'one', { max_completion_tokens: 600 }))
+    const batch = await start(poor, small.id)
+    expect((await poor.batches.retrieve(batch.id)).status).toBe('completed')
+    await expect(start(poor, small.id)).rejects.toMatchObject({ status: 429 })
+    await until('the tokens of the batch', async () => {
+      const labels = { gen_ai_token_type: 'output', gen_ai_request_model: 'gpt-test' }
+      return metricValue(await gateway.metrics(), 'gen_ai_client_token_usage_sum', labels) ? true : undefined
+    })
+  })
+})
+
+describe('batches of Anthropic', () => {
+  const request = (custom_id: string, content: string, model = 'claude-test') => ({
+    custom_id,
+    params: { model, max_tokens: 50, messages: [{ role: 'user' as const, content }] },
+  })
+
+  async function resultsOf(client: Anthropic, id: string): Promise<unknown[]> {
+    const found: unknown[] = []
+    for await (const result of await client.messages.batches.results(id)) found.push(result)
+    return found
+  }
+
+  it('are created, read, cancelled and deleted as without the gateway', async () => {
+    const conversation = async (client: Anthropic) => {
+      const { batches } = client.messages
+      const created = await batches.create({ requests: [request('a', 'one'), request('b', 'two')] })
+      const ended = await batches.retrieve(created.id)
+      expect(ended.id).toBe(created.id)
+      const results = await resultsOf(client, created.id)
+      expect(results).toHaveLength(2)
+      const cancelled = await batches.cancel(created.id)
+      const deleted = await batches.delete(created.id)
+      return withoutIds([created, ended, results, cancelled, deleted])
+    }
+    expect(await conversation(anthropic.through)).toBe(await conversation(anthropic.direct))
+  })
+
+  it('belong to the key that created them', async () => {
+    const { id } = await anthropic.through.messages.batches.create({ requests: [request('a', 'one')] })
+    const { batches } = anthropic.other.messages
+    await expect(batches.retrieve(id)).rejects.toMatchObject({ status: 404, type: 'not_found_error' })
+    await expect(batches.cancel(id)).rejects.toMatchObject({ status: 404 })
+    await expect(batches.delete(id)).rejects.toMatchObject({ status: 404 })
+    await expect(batches.list()).rejects.toMatchObject({ status: 400 })
+    const results = `${gateway.url}/v1/messages/batches/${id}/results`
+    expect((await fetch(results, { headers: { 'x-api-key': otherKey } })).status).toBe(404)
+  })
+
+  it('pass guards with each request', async () => {
+    const requests = [request('a', 'a SECRET', 'claude-masked'), request('b', 'b', 'claude-masked')]
+    const { id } = await anthropic.through.messages.batches.create({ requests })
+    const results = JSON.stringify(await resultsOf(anthropic.through, id))
+    expect(results).toContain('claude-masked: b')
+    expect(results).not.toContain('SECRET')
+  })
+})

@@ -1,0 +1,158 @@
+import type { ServerResponse } from 'node:http'
+import type { Lifetime } from './cleanup.ts'
+import { anthropicKey } from './mock-anthropic.ts'
+import { openAiKey } from './mock-openai.ts'
+import { type MockServer, member, type SeenRequest, sendJson, startMockServer } from './mock-server.ts'
+
+/**
+ * Files and batches of OpenAI, and batches of Anthropic, with the shapes of their API references. Batches are
+ * complete when they are read for the first time. Texts of the results are those of the prompts.
+ */
+export function mockBatches(options: { lifetime?: Lifetime } = {}): Promise<MockServer> {
+  const files = new Map<string, StoredFile>()
+  const batches = new Map<string, Record<string, unknown>>()
+  let count = 0
+  const nextId = (prefix: string) => `${prefix}${String(++count).padStart(24, '0')}`
+  const created_at = 1_760_000_000
+
+  function openAiFiles(request: SeenRequest, response: ServerResponse, rest: string[]): void | Promise<void> {
+    const [id = '', tail] = rest
+    if (request.method === 'POST') return upload(request, response)
+    const file = files.get(id)
+    if (file === undefined) sendJson(response, notFound(`No such File object: ${id}`))
+    else if (tail === 'content') {
+      response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(file.content)
+    } else if (request.method === 'DELETE') {
+      files.delete(id)
+      sendJson(response, { status: 200, body: { id, object: 'file', deleted: true } })
+    } else sendJson(response, { status: 200, body: file.description })
+  }
+
+  async function upload({ bytes, headers }: SeenRequest, response: ServerResponse): Promise<void> {
+    const type = headers['content-type'] ?? ''
+    const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': type } }).formData()
+    const file = form.get('file')
+    if (!(file instanceof File)) throw new Error('the upload has no file')
+    const stored = addFile(Buffer.from(await file.arrayBuffer()), file.name, String(form.get('purpose')))
+    sendJson(response, { status: 200, body: stored.description })
+  }
+
+  function addFile(content: Buffer, filename: string, purpose: string): StoredFile & { id: string } {
+    const id = nextId('file-')
+    const description = { id, object: 'file', bytes: content.length, created_at, filename, purpose }
+    const stored = { id, content, description: { ...description, status: 'processed', expires_at: null } }
+    files.set(id, stored)
+    return stored
+  }
+
+  function openAiBatches({ method, json }: SeenRequest, response: ServerResponse, rest: string[]): void {
+    const [id, tail] = rest
+    if (id === undefined && method === 'POST') {
+      const [input, endpoint] = [member(json, 'input_file_id'), member(json, 'endpoint')]
+      if (!files.has(String(input))) return void sendJson(response, notFound(`No such File object: ${input}`))
+      const ids = { id: nextId('batch_'), input_file_id: input, output_file_id: null, error_file_id: null }
+      const batch = { ...ids, object: 'batch', endpoint, errors: null, completion_window: '24h', created_at }
+      const counts = { total: 0, completed: 0, failed: 0 }
+      const created = {
+        ...batch,
+        status: 'validating',
+        request_counts: counts,
+        metadata: { own: ids.id.slice(0, 5) },
+      }
+      batches.set(created.id, created)
+      return void sendJson(response, { status: 200, body: created })
+    }
+    const batch = batches.get(id ?? '')
+    if (batch === undefined) return void sendJson(response, notFound(`No batch found with id '${id}'.`))
+    if (tail === 'cancel') batch['status'] = 'cancelling'
+    else if (batch['output_file_id'] === null) {
+      const lines = results(files.get(String(batch['input_file_id']))?.content ?? Buffer.alloc(0))
+      batch['status'] = 'completed'
+      batch['output_file_id'] = addFile(lines, 'output.jsonl', 'batch_output').id
+    }
+    sendJson(response, { status: 200, body: batch })
+  }
+
+  function messageBatches(request: SeenRequest, response: ServerResponse, rest: string[]): void {
+    const [id, tail] = rest
+    if (id === undefined) {
+      const created = { id: nextId('msgbatch_'), type: 'message_batch', processing_status: 'in_progress' }
+      const batch = { ...created, results_url: null, created_at: '2026-01-01T00:00:00Z' }
+      batches.set(created.id, { ...batch, requests: member(request.json, 'requests') })
+      return void sendJson(response, { status: 200, body: batch })
+    }
+    const stored = batches.get(id)
+    if (stored === undefined) return void sendJson(response, anthropicNotFound)
+    const { requests, ...batch } = stored
+    if (tail === 'results') {
+      const lines = messageResults(requests)
+      response.writeHead(200, { 'content-type': 'application/x-jsonl' }).end(lines)
+    } else if (request.method === 'DELETE') {
+      batches.delete(id)
+      sendJson(response, { status: 200, body: { id, type: 'message_batch_deleted' } })
+    } else {
+      stored['processing_status'] = tail === 'cancel' ? 'canceling' : 'ended'
+      stored['results_url'] = `http://${request.headers.host}/v1/messages/batches/${id}/results`
+      const { processing_status, results_url } = stored
+      sendJson(response, { status: 200, body: { ...batch, processing_status, results_url } })
+    }
+  }
+
+  return startMockServer(async (request, response) => {
+    const { authorization, 'x-api-key': key } = request.headers
+    const [, , ...segments] = (request.path.split('?')[0] ?? '').split('/')
+    if (segments[0] === 'messages') {
+      if (key !== anthropicKey && authorization !== `Bearer ${anthropicKey}`)
+        sendJson(response, anthropicUnauthorized)
+      else messageBatches(request, response, segments.slice(2))
+    } else if (authorization !== `Bearer ${openAiKey}`) sendJson(response, unauthorized)
+    else if (segments[0] === 'files') await openAiFiles(request, response, segments.slice(1))
+    else openAiBatches(request, response, segments.slice(1))
+  }, options.lifetime)
+}
+
+type StoredFile = { content: Buffer; description: object }
+
+const openAiError = (status: number, message: string) => ({
+  status,
+  body: { error: { message, type: 'invalid_request_error', param: 'id', code: null } },
+})
+const notFound = (message: string) => openAiError(404, message)
+const unauthorized = openAiError(401, 'Incorrect API key provided.')
+
+const anthropicError = (status: number, type: string) => ({
+  status,
+  body: { type: 'error', error: { type, message: 'the batch was not found' }, request_id: 'req_1' },
+})
+const anthropicNotFound = anthropicError(404, 'not_found_error')
+const anthropicUnauthorized = anthropicError(401, 'authentication_error')
+
+function results(input: Buffer): Buffer {
+  const lines = input.toString().trim().split('\n')
+  return Buffer.from(lines.map((line) => `${JSON.stringify(resultOf(JSON.parse(line)))}\n`).join(''))
+}
+
+function resultOf({ custom_id, body }: { custom_id: string; body: unknown }): object {
+  const message = {
+    role: 'assistant',
+    content: `${member(body, 'model')}: ${member(body, 'messages', 0, 'content')}`,
+  }
+  const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
+  const response = {
+    status_code: 200,
+    request_id: 'req_1',
+    body: { object: 'chat.completion', choices: [{ index: 0, message }], usage },
+  }
+  return { id: 'batch_req_1', custom_id, response, error: null }
+}
+
+function messageResults(requests: unknown): string {
+  const all: unknown[] = Array.isArray(requests) ? requests : []
+  return all
+    .map((request) => {
+      const text = `${member(request, 'params', 'model')}: ${member(request, 'params', 'messages', 0, 'content')}`
+      const message = { type: 'message', role: 'assistant', content: [{ type: 'text', text }] }
+      return `${JSON.stringify({ custom_id: member(request, 'custom_id'), result: { type: 'succeeded', message } })}\n`
+    })
+    .join('')
+}
