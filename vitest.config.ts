@@ -1,5 +1,6 @@
+import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 import { SlowFirst } from './gateway/test/support/slow-first.ts'
 
 // Half of the work of starting a process is reading and compiling its source, and hundreds of them are started.
@@ -7,7 +8,12 @@ const env = { NODE_COMPILE_CACHE: fileURLToPath(new URL('.cache/compile', import
 
 const setupFiles = ['gateway/test/support/cleanup-hooks.ts']
 
-// Three projects: functions tested beside their source, the real process over real sockets, and its console in a real
+// Timers of an earlier file in the same process would count as well.
+const timerCounts = globSync('gateway/src/**/*.test.ts', { cwd: import.meta.dirname }).filter((file) =>
+  readFileSync(new URL(file, import.meta.url), 'utf8').includes('getTimerCount'),
+)
+
+// Three projects, and one of unit tests that count timers: functions tested beside their source, the real process over real sockets, and its console in a real
 // browser. `vitest run --project unit` is the quick loop; `npm test` runs all of them.
 export default defineConfig({
   test: {
@@ -25,6 +31,7 @@ export default defineConfig({
             'gateway/bench/**/*.test.ts',
             'scripts/**/*.test.ts',
           ],
+          exclude: [...configDefaults.exclude, ...timerCounts],
           env,
           setupFiles,
           // Files of one process share modules: loading them takes as long as the tests.
@@ -34,6 +41,9 @@ export default defineConfig({
           // On two processors the default is one worker, and projects of one worker go last.
           maxWorkers: '100%',
         },
+      },
+      {
+        test: { name: 'timers', include: timerCounts, env, setupFiles, maxWorkers: '100%' },
       },
       {
         test: {
