@@ -84,12 +84,13 @@ function cohereError({ message, code }: Refusal) {
 }
 
 /** https://cloud.google.com/apis/design/errors */
-function googleError({ status, code, message, param }: Refusal) {
+function googleError({ status, code, message, param, headers }: Refusal) {
   const metadata = param === undefined ? {} : { metadata: { param } }
   const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: code, domain: 'tollgate' }
-  return {
-    error: { code: status, message, status: googleStatus(status), details: [{ ...info, ...metadata }] },
-  }
+  const delay = headers?.['retry-after']
+  const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${delay}s` }
+  const details = [{ ...info, ...metadata }, ...(delay === undefined ? [] : [retry])]
+  return { error: { code: status, message, status: googleStatus(status), details } }
 }
 
 function googleStatus(status: number): string {

@@ -85,7 +85,8 @@ const geminiFields = `
   blockReason cachedContent candidateCount candidates code codeExecutionResult contents content executableCode fileData fileUri
   finishMessage finishReason functionCall functionCallingConfig functionDeclarations functionResponse generationConfig
   id index inlineData maxOutputTokens mimeType model name output parts promptFeedback responseMimeType
-  role safetySettings systemInstruction text thinkingConfig thought thoughtSignature toolConfig tools usageMetadata
+  outputDimensionality requests role safetySettings systemInstruction taskType text thinkingConfig thought thoughtSignature toolConfig tools usageMetadata
+  output_dimensionality task_type
   cached_content candidate_count code_execution_result executable_code file_data file_uri function_call
   function_calling_config function_declarations function_response generation_config inline_data max_output_tokens mime_type
   response_mime_type safety_settings system_instruction thinking_config thought_signature tool_config`

@@ -56,7 +56,8 @@ function outcomeOf(api: string, vendor: Vendor): string {
 }
 
 function refusalOf(api: string, status: number, body: string): string {
-  const client = clients.find((one) => one.api === api) ?? chatClient
+  const other = /^(?:batch_)?embed_content/.test(api) ? geminiClient : chatClient
+  const client = clients.find((one) => one.api === api) ?? other
   const error = client.error(JSON.parse(body))
   return `${status} ${error?.code ?? error?.type ?? JSON.parse(body).code}`
 }

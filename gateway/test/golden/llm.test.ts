@@ -4,6 +4,11 @@ import { describe, expect, it } from 'vitest'
 import { chatToGemini } from '../../src/backends/llm/translate/chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from '../../src/backends/llm/translate/chat-to-messages/chat-to-messages.ts'
 import { parseExactObject } from '../../src/backends/llm/translate/exact-json.ts'
+import {
+  geminiToChat,
+  geminiToConverse,
+  geminiToMessages,
+} from '../../src/backends/llm/translate/gemini-to-chat/gemini-to-chat.ts'
 import { messagesToChat } from '../../src/backends/llm/translate/messages-to-chat/messages-to-chat.ts'
 import type { Translation, TranslationContext } from '../../src/backends/llm/translate/translate.ts'
 import type { JsonObject } from '../../src/lib/json/json.ts'
@@ -18,6 +23,9 @@ const root = join(import.meta.dirname, 'llm')
 const directions: Record<string, Translation> = {
   'chat-to-gemini': chatToGemini,
   'chat-to-messages': chatToMessages,
+  'gemini-to-chat': geminiToChat,
+  'gemini-to-converse': geminiToConverse,
+  'gemini-to-messages': geminiToMessages,
   'messages-to-chat': messagesToChat,
 }
 

@@ -6,7 +6,7 @@ import type { ErrorFormat, Exchange, RequestFacts } from '../../pipeline/exchang
 import type { Backend, Policy } from '../../pipeline/policy.ts'
 import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import type { AttemptOptions } from './attempt/attempt.ts'
-import { requestPath, type TimeLimits } from './attempt/provider-request.ts'
+import { queryOf, requestPath, type TimeLimits } from './attempt/provider-request.ts'
 import { serveCall } from './attempt/serve-call.ts'
 import { toAwsReply } from './aws-client/aws-client.ts'
 import { createObjectIds } from './batches/object-ids.ts'
@@ -19,11 +19,13 @@ import { type ModelList, modelListReply } from './models/model-list.ts'
 import type { Models } from './models/models.ts'
 import { createStartTime } from './models/start-time.ts'
 import { pathsOf } from './providers/provider.ts'
+import { asJsonArray } from './reply/json-array.ts'
 import { estimateTokens } from './reply/usage.ts'
 import type { RequestRules } from './request/accept-call.ts'
 import { type Call, callOf } from './request/call.ts'
 import { type Endpoints, operations } from './request/endpoints.ts'
 import { createEstimate } from './request/estimate.ts'
+import { wantsJsonArray } from './request/gemini-path.ts'
 import { readRequest } from './request/request.ts'
 import { createResponseIds } from './stored/response-ids.ts'
 import { translationsFrom } from './translate/translations.ts'
@@ -89,7 +91,12 @@ export function createLlm(
     llmRequest: {
       name: 'llm-request',
       onRequest: (exchange) => readRequest(exchange, rules),
-      onReply: (exchange, reply) => (exchange.errorFormat === 'aws' ? toAwsReply(exchange, reply) : reply),
+      // Guards have read the events by then.
+      onReply(exchange, reply) {
+        if (exchange.errorFormat === 'aws') return toAwsReply(exchange, reply)
+        const isArray = exchange.errorFormat === 'google' && callOf(exchange)?.streaming === true
+        return isArray && wantsJsonArray(queryOf(exchange)) ? asJsonArray(reply) : reply
+      },
       onEnd(exchange) {
         settleCall(exchange, context, prices)
       },

@@ -61,6 +61,8 @@ export type LlmOperation = {
     | 'audio_transcriptions'
     | 'generate_content'
     | 'gemini_count_tokens'
+    | 'embed_content'
+    | 'batch_embed_contents'
     | 'converse'
     | 'bedrock_count_tokens'
     | 'embed'

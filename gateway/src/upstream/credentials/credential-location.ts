@@ -66,7 +66,8 @@ export const bearerLocation: CredentialLocation = headerLocation('authorization'
 /** Location of user name and password (RFC 7617 section 2). */
 export const basicLocation: CredentialLocation = headerLocation('authorization', 'Basic ')
 
-const geminiPath = /:(?:generateContent|streamGenerateContent|countTokens)$/
+const geminiPath =
+  /:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$|\/v1(?:(?:alpha|beta)\d?)?\/models(?:\/[^/]+)?$/
 const azurePath = /\/openai\/(?:deployments|v1)\//
 
 /**

@@ -19,7 +19,7 @@ export const geminiClient: ApiClient = {
       ...(ask.schema &&
         !ask.tool && { responseMimeType: 'application/json', responseJsonSchema: ask.schema }),
       ...(ask.stop && { stopSequences: [ask.stop] }),
-      ...(ask.reasons && { thinkingConfig: { includeThoughts: true } }),
+      ...(ask.reasons && { thinkingConfig: { includeThoughts: true, thinkingBudget: 2048 } }),
     },
   }),
   read: (body) => answerOf([body]),

@@ -29,10 +29,10 @@ const form = (api: string, path: string, file: string, fields: object): ClientCa
   },
 })
 
-const gemini = (api: string, method: string): ClientCall => ({
+const gemini = (api: string, method: string, fields: object = { contents }): ClientCall => ({
   api,
   path: (model) => `/v1beta/models/${model}:${method}`,
-  body: () => ({ contents }),
+  body: () => fields,
 })
 
 const turns = [{ role: 'user', content: [{ text: 'Hi' }] }]
@@ -86,6 +86,8 @@ export const clientCalls: readonly ClientCall[] = [
   form('audio_translations', '/v1/audio/translations', 'file', {}),
   gemini('generate_content', 'generateContent'),
   gemini('gemini_count_tokens', 'countTokens'),
+  gemini('embed_content', 'embedContent', { content: contents[0] }),
+  gemini('batch_embed_contents', 'batchEmbedContents', { requests: [{ content: contents[0] }] }),
   bedrock('converse', 'converse', { messages: turns }),
   bedrock('bedrock_count_tokens', 'count-tokens', { input: { converse: { messages: turns } } }),
   bedrock('invoke_model', 'invoke', { prompt: 'Hi' }),

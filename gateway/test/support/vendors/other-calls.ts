@@ -87,6 +87,12 @@ const calls: readonly Call[] = [
   },
   { name: 'converse_count', path: /\/count-tokens$/, answer: () => ({ inputTokens: 17 }) },
   { name: 'gemini_count_tokens', path: /:countTokens$/, answer: () => ({ totalTokens: 17 }) },
+  { name: 'embed_content', path: /:embedContent$/, answer: () => ({ embedding: { values: vector } }) },
+  {
+    name: 'batch_embed_contents',
+    path: /:batchEmbedContents$/,
+    answer: ({ json }) => ({ embeddings: inputsOf(json, 'requests').map(() => ({ values: vector })) }),
+  },
 ]
 
 /** Answers a call; its name, or undefined if the path is none of them. */

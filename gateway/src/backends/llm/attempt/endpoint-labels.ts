@@ -20,6 +20,8 @@ export const endpointLabels: Record<ClientEndpoint, string> = {
   translations: 'translations of audio',
   generate_content: 'generateContent',
   gemini_count_tokens: 'countTokens',
+  embed_content: 'embedContent',
+  batch_embed_contents: 'batchEmbedContents',
   realtime: 'realtime',
   converse: 'Converse',
   converse_count: 'CountTokens',

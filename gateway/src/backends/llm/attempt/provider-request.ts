@@ -13,12 +13,14 @@ import { type BodyChanges, type ProviderCall, pathsOf } from '../providers/provi
 import { kindsOffering } from '../providers/providers.ts'
 import type { Call } from '../request/call.ts'
 import { type Form, writeForm } from '../request/form/form.ts'
+import { isGeminiEndpoint } from '../request/gemini-path.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
 import type { ItemIds } from '../stored/provider-objects.ts'
 import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
 import { setAnthropicFields } from './anthropic-fields.ts'
+import { requestsWithModel } from './embed-requests.ts'
 import { endpointLabels } from './endpoint-labels.ts'
 import { realtimeRequest } from './realtime-request.ts'
 import { clientHeaders, headersFor } from './request-headers.ts'
@@ -77,7 +79,7 @@ function outgoingRequest(
 ): OutgoingRequest {
   const { facts, forwarding, cancellation } = exchange
   const { provider, origin } = candidate.target
-  const query = forwarding?.query ?? facts.request.query
+  const query = queryOf(exchange)
   // The query of a Gemini call contains the form of its response, and often a key.
   const others = call.modelInPath ? '' : query
   if (call.endpoint === 'realtime') return realtimeRequest(exchange, call, candidate, path)
@@ -114,6 +116,11 @@ function setForm(
   const { contentType, body } = writeForm(parseJsonObject(text) ?? {}, files)
   request.headers['content-type'] = contentType
   request.body = body
+}
+
+/** The query after rewrites by policies; empty, or with its question mark. */
+export function queryOf({ facts, forwarding }: Exchange): string {
+  return forwarding?.query ?? facts.request.query
 }
 
 /** The request path after rewrites by policies. */
@@ -229,7 +236,7 @@ function requestBody(
     if (json.large) return translateLarge(json, call, candidate, { translation, workQueue })
     // Parsed again, because the input of a tool call may contain numbers that `JSON.parse` rounds.
     const value = inForm(parseExactObject(json.text) ?? json.value, call)
-    const translated = translateRequest(value, candidate, translation)
+    const translated = translateRequest(value, call, candidate, translation)
     if (translated.kind === 'refused') return translated
     return { kind: 'body', body: JSON.stringify(translated.value), settings: translated.settings }
   }
@@ -252,6 +259,8 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   const named = typeof value['model'] === 'string'
   if (call.modelInPath) {
     if (Object.hasOwn(value, 'model')) remove.add('model')
+    const requests = isGeminiEndpoint(call.pathEndpoint) ? requestsWithModel(value, model) : undefined
+    if (requests !== undefined) set.set('requests', requests)
   } else if (value['model'] !== model && (named || call.pathEndpoint !== 'passthrough'))
     set.set('model', JSON.stringify(model))
   if (call.endpoint === 'passthrough' || call.unchanged)
@@ -331,7 +340,7 @@ async function translateLarge(
   { translation, workQueue }: { translation: Translation; workQueue: WorkQueue },
 ): Promise<RequestBody> {
   const value = json.large && (await readExactObject(json.large.bytes, workQueue))
-  const translated = translateRequest(inForm(value ?? json.value, call), candidate, translation)
+  const translated = translateRequest(inForm(value ?? json.value, call), call, candidate, translation)
   if (translated.kind === 'refused') return translated
   const body = await workQueue.run(writeJsonSteps(translated.value))
   return { kind: 'body', body, settings: translated.settings }
@@ -344,20 +353,21 @@ function inForm(value: JsonObject, { streaming }: Call): JsonObject {
 
 function translateRequest(
   value: JsonObject,
+  call: Call,
   { target, model }: Candidate,
   translation: Translation,
 ): { kind: 'object'; value: JsonObject; settings: JsonObject | undefined } | Refused {
   const edited: JsonObject = { ...value, model }
-  for (const [name, text] of target.overrides) edited[name] = JSON.parse(text)
-  for (const name of target.removed ?? none) delete edited[name]
-  for (const [name, text] of target.defaults)
-    if (!Object.hasOwn(edited, name)) edited[name] = JSON.parse(text)
+  const isGemini = isGeminiEndpoint(call.pathEndpoint)
+  if (!isGemini) setConfigured(edited, target)
   const translated = translation.request(edited)
   if (translated.kind === 'unsupported') {
     const { param, message } = translated
     return { kind: 'refused', refusal: { status: 400, code: 'unsupported_parameter', message, param } }
   }
   const { settings } = translated
+  // Settings of a Gemini request are not at its top, where those of other APIs are.
+  if (isGemini) setConfigured(translated.body, target)
   const body = withRenamedLimit(translated.body, translation, { target, model })
   const streaming = edited['stream'] === true
   const changes = target.provider.changesFor?.(translation.upstream, { model, streaming })
@@ -365,6 +375,13 @@ function translateRequest(
   for (const [name, text] of changes.set) body[name] = JSON.parse(text)
   for (const name of changes.remove) delete body[name]
   return { kind: 'object', value: body, settings }
+}
+
+/** Applies the configured fields. */
+function setConfigured(body: JsonObject, { overrides, removed = none, defaults }: Target): void {
+  for (const [name, text] of overrides) body[name] = JSON.parse(text)
+  for (const name of removed) delete body[name]
+  for (const [name, text] of defaults) if (!Object.hasOwn(body, name)) body[name] = JSON.parse(text)
 }
 
 function withRenamedLimit(

@@ -1,6 +1,7 @@
 import type { Reply } from '../../../net/http-client/send.ts'
 import { refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
+import { geminiModelsIn, isGoogleClient } from '../request/gemini-path.ts'
 import type { Models } from './models.ts'
 import type { StartTime } from './start-time.ts'
 
@@ -10,8 +11,8 @@ export type ModelList = {
 }
 
 /**
- * Response to `/v1/models` and `/v1/models/{id}`: the models permitted for the key, in the shape of the
- * client's API.
+ * Response to `/v1/models` and `/v1/models/{id}`, also of version `v1beta`: the models permitted for the key,
+ * in the shape of the client's API.
  */
 export function modelListReply(
   exchange: Exchange,
@@ -20,8 +21,7 @@ export function modelListReply(
 ): Reply {
   const access = exchange.auth.models
   const created = started.at
-  const describe =
-    exchange.facts.request.headers['anthropic-version'] === undefined ? openAiModel : anthropicModel
+  const describe = describerFor(exchange)
   if (id !== undefined) {
     // A name that matches a pattern exists, although the list contains only the pattern.
     if (models.isPublic(id) && access?.allows(id) !== false) return json(describe(id, created))
@@ -35,6 +35,7 @@ export function modelListReply(
   const visible = visibleNames(exchange, models)
   const data = visible.map((name) => describe(name, created))
   if (describe === openAiModel) return json({ data, object: 'list' })
+  if (describe === googleModel) return json({ models: data })
   return json({ data, has_more: false, first_id: visible[0] ?? null, last_id: visible.at(-1) ?? null })
 }
 
@@ -49,6 +50,22 @@ function visibleNames(
 ): readonly string[] {
   if (!access) return publicNames
   return [...new Set([...publicNames.filter(access.allows), ...access.patterns.filter(isPublic)])]
+}
+
+type Describe = (id: string, created: number) => object
+
+function describerFor({ facts: { request }, forwarding }: Exchange): Describe {
+  const path = forwarding?.path ?? request.path
+  if (geminiModelsIn(path) ?? isGoogleClient(request.headers)) return googleModel
+  return request.headers['anthropic-version'] === undefined ? openAiModel : anthropicModel
+}
+
+/** https://ai.google.dev/api/models#Model. The name of a model determines its methods. */
+function googleModel(id: string): object {
+  const supportedGenerationMethods = /embed/i.test(id)
+    ? ['embedContent', 'batchEmbedContents']
+    : ['generateContent', 'countTokens']
+  return { name: `models/${id}`, displayName: id, supportedGenerationMethods }
 }
 
 /** https://platform.openai.com/docs/api-reference/models/object */

@@ -1,13 +1,14 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { parseJsonObject } from '../../../lib/json/json.ts'
 import { isLarge } from '../../../lib/json/read.ts'
-import { firstHeader } from '../../../net/http/headers.ts'
+import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { errorBody } from '../../../pipeline/errors.ts'
 import { hideCredentials } from '../../../upstream/hidden-credential/hidden-credential.ts'
 import type { Attempt } from '../request/call.ts'
 import { endpointOf, recordObject } from './record.ts'
 import { cancelReply, filterDecodedHeaders, readDecoded } from './reply-body.ts'
+import { delayIn, withDelay } from './retry-delay.ts'
 
 /**
  * Converts a provider's error response; its status is preserved. JSON in the client's API is forwarded, JSON
@@ -28,6 +29,7 @@ export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes
   exchange.log.errorCode ??= 'upstream_error'
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
   const isJson = recordError(attempt, bytes)
+  if (isJson && status === 429) announceDelay(headers, bytes)
   const { errorBody: ownBody } = attempt.candidate.target.provider
   if (isJson && !translation && !ownBody) return { status, headers, body: bytes }
   headers['content-type'] = 'application/json'
@@ -35,9 +37,20 @@ export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes
   const converted = isJson
     ? (translation?.error(status, text) ?? ownBody?.(call.endpoint, status, text))
     : undefined
-  if (converted !== undefined) return { status, headers, body: Buffer.from(JSON.stringify(converted)) }
+  if (converted !== undefined) {
+    const isGoogle = exchange.errorFormat === 'google'
+    const complete = isGoogle ? withDelay(converted, firstHeader(headers, 'retry-after')) : converted
+    return { status, headers, body: Buffer.from(JSON.stringify(complete)) }
+  }
   const refusal = { status, code: 'upstream_error', message: `upstream answered with status ${status}` }
   return { status, headers, body: Buffer.from(errorBody(exchange.errorFormat, refusal).body) }
+}
+
+/** Sets `retry-after`, which clients of all APIs read, to the delay in an error of Google. */
+function announceDelay(headers: Headers, bytes: Buffer): void {
+  if (headers['retry-after'] !== undefined || isLarge(bytes)) return
+  const delay = delayIn(parseJsonObject(bytes.toString()) ?? {})
+  if (delay !== undefined) headers['retry-after'] = delay
 }
 
 /** Reads the body of an error completely, so that it can be examined before it is converted. */

@@ -14,7 +14,7 @@ import { createIdSeal } from '../stored/seal-reply.ts'
 import type { Translation, TranslationContext } from '../translate/translate.ts'
 import { recordLatency, recordModel, recordOutcome, translationContext } from './record.ts'
 import { cancelReply, filterDecodedHeaders, type ReplyOptions } from './reply-body.ts'
-import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
+import { maxLineBytes, maxMediaLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch, type StreamWatch } from './stream-watch.ts'
 import { mergeUsage, modelIn } from './usage.ts'
 
@@ -42,11 +42,12 @@ export function convertStream(
   headers['x-accel-buffering'] ??= 'no'
   headers['cache-control'] ??= 'no-cache'
   const source = sourceOf(body)
+  const limit = lineLimits[translation?.upstream ?? endpoint] ?? maxLineBytes
   const relayed = relayStream(source, {
-    maxLineBytes: lineLimits[endpoint] ?? maxLineBytes,
+    maxLineBytes: limit,
     watch: watchUsage(attempt, translation?.upstream ?? endpoint),
     conversion: translation
-      ? createConversion(translation, translationContext(attempt, context))
+      ? createConversion(translation, translationContext(attempt, context), limit)
       : createIdSeal(attempt, responseIds),
     errorEvent: (error) => errorEvent(exchange, endpoint, error),
     onFirstByte() {
@@ -69,10 +70,11 @@ export function convertStream(
   return { status: reply.status, headers, body: relayed }
 }
 
-/** Images are one line of base64: 32 MiB are three times the largest that services send. */
+/** Images are one line of base64. */
 const lineLimits: Partial<Record<Endpoint, number>> = {
-  images: 32 * 1024 * 1024,
-  image_edits: 32 * 1024 * 1024,
+  images: maxMediaLineBytes,
+  image_edits: maxMediaLineBytes,
+  generate_content: maxMediaLineBytes,
 }
 
 function watchUsage(attempt: Attempt, endpoint: Endpoint): StreamWatch {
@@ -94,11 +96,15 @@ function watchUsage(attempt: Attempt, endpoint: Endpoint): StreamWatch {
   })
 }
 
-function createConversion(translation: Translation, context: TranslationContext): StreamConversion {
+function createConversion(
+  translation: Translation,
+  context: TranslationContext,
+  maxEventBytes: number,
+): StreamConversion {
   const translator = translation.stream(context)
   let out = ''
   const parser = createSseParser({
-    maxEventBytes: maxLineBytes,
+    maxEventBytes,
     onEvent(event) {
       for (const translated of translator.event(event)) out += formatSseEvent(translated)
     },

@@ -82,6 +82,8 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   embeddings: () => openAiState,
   count_tokens: () => openAiState,
   gemini_count_tokens: () => openAiState,
+  embed_content: () => openAiState,
+  batch_embed_contents: () => openAiState,
   predict: () => openAiState,
   generate_content: () => geminiState,
   messages: () => createNamedState(messagesEnds),

@@ -27,6 +27,9 @@ export type RelayOptions = {
 /** Limit of a line of text. */
 export const maxLineBytes = 1024 * 1024
 
+/** Limit of a line with an image in base64: three times the largest that services send. */
+export const maxMediaLineBytes = 32 * 1024 * 1024
+
 /** Shared by both sides of a relay. `over`: the client's stream ended or was cancelled. */
 type RelayState = { over: boolean }
 

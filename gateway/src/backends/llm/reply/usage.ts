@@ -30,6 +30,8 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
     case 'messages':
       return anthropicUsage(nested(message, 'message'))
     case 'generate_content':
+    case 'embed_content':
+    case 'batch_embed_contents':
       return geminiUsage(message['usageMetadata'])
     case 'predict':
       return predictUsage(message['predictions'])

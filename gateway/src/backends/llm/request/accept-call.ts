@@ -139,6 +139,8 @@ function hasModelInPath(endpoint: ParsedCall['endpoint']): boolean {
   switch (endpoint) {
     case 'generate_content':
     case 'gemini_count_tokens':
+    case 'embed_content':
+    case 'batch_embed_contents':
     case 'converse':
     case 'converse_count':
     case 'invoke':

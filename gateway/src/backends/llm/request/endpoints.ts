@@ -3,7 +3,13 @@ import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
 import { type ObjectPath, objectAt } from '../batches/object-path.ts'
 import { type StoredAction, storedAt } from '../stored/stored-path.ts'
 import { bedrockCallIn } from './bedrock-path.ts'
-import { geminiCallIn, isGeminiMethod } from './gemini-path.ts'
+import {
+  type GeminiEndpoint,
+  geminiCallIn,
+  geminiModelsIn,
+  isGeminiMethod,
+  isGoogleClient,
+} from './gemini-path.ts'
 import { isVertexMethod, vertexCallIn } from './vertex-path.ts'
 
 /** LLM API calls that the gateway reads from clients. */
@@ -24,8 +30,7 @@ export type ClientEndpoint =
   | 'speech'
   | 'transcriptions'
   | 'translations'
-  | 'generate_content'
-  | 'gemini_count_tokens'
+  | GeminiEndpoint
   | 'realtime'
   | 'converse'
   | 'converse_count'
@@ -87,6 +92,8 @@ export const operations: Readonly<
   translations: { operation: 'translation', api: 'audio_translations' },
   generate_content: { operation: 'chat', api: 'generate_content' },
   gemini_count_tokens: { operation: 'count_tokens', api: 'gemini_count_tokens' },
+  embed_content: { operation: 'embeddings', api: 'embed_content' },
+  batch_embed_contents: { operation: 'embeddings', api: 'batch_embed_contents' },
   realtime: { operation: 'realtime', api: 'realtime' },
   converse: { operation: 'chat', api: 'converse' },
   converse_count: { operation: 'count_tokens', api: 'bedrock_count_tokens' },
@@ -219,6 +226,8 @@ function formatOf(endpoint: ClientEndpoint): ErrorFormat {
       return 'cohere'
     case 'generate_content':
     case 'gemini_count_tokens':
+    case 'embed_content':
+    case 'batch_embed_contents':
       return 'google'
     case 'converse':
     case 'converse_count':
@@ -273,6 +282,8 @@ export function matchEndpoint(path: string): EndpointMatch {
   if (match) return match
   const gemini = geminiCallIn(path)
   if (gemini) return { kind: 'endpoint', endpoint: gemini.endpoint }
+  const models = geminiModelsIn(path)
+  if (models) return { kind: 'models', id: models.id }
   const cloud = cloudCallIn(path)
   if (cloud) return cloud
   if (rest.startsWith(modelPrefix))
@@ -351,7 +362,8 @@ export function errorFormatOf({ path, headers }: Pick<RequestFacts, 'path' | 'he
   if (path.endsWith('/messages') || path.endsWith('/messages/count_tokens')) return 'anthropic'
   if (path.includes('/messages/batches')) return 'anthropic'
   if (path.endsWith('/rerank') || path.endsWith(embedPath) || path.endsWith(cohereChatPath)) return 'cohere'
-  if (geminiCallIn(path)) return 'google'
+  if (geminiCallIn(path) ?? geminiModelsIn(path)) return 'google'
+  if (isGoogleClient(headers) && matchEndpoint(path).kind === 'models') return 'google'
   if (bedrockCallIn(path)) return 'aws'
   if (vertexCallIn(path)) return 'anthropic'
   if (headers['anthropic-version'] === undefined) return 'openai'

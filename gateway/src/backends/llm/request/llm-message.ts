@@ -79,6 +79,8 @@ export function ambiguousNamesOf(endpoint: Endpoint | 'passthrough'): FindAmbigu
   switch (endpoint) {
     case 'generate_content':
     case 'gemini_count_tokens':
+    case 'embed_content':
+    case 'batch_embed_contents':
       return findAmbiguousGeminiName
     case 'converse':
     case 'converse_count':

@@ -31,6 +31,8 @@ export function acceptPathCall(
   switch (read.endpoint) {
     case 'generate_content':
     case 'gemini_count_tokens':
+    case 'embed_content':
+    case 'batch_embed_contents':
       return acceptGemini(exchange, read, rules)
     case 'converse':
     case 'converse_count':
@@ -48,11 +50,8 @@ export function acceptPathCall(
 
 /** Accepts a call of the Gemini API. */
 function acceptGemini(exchange: Exchange, read: Read, rules: RequestRules): Reply | undefined {
-  const { forwarding, facts } = exchange
   const { model, streaming = false } = geminiCallIn(requestPath(exchange)) ?? {}
   if (model === undefined) return refuse(exchange, missingPathModel)
-  const query = new URLSearchParams(forwarding?.query ?? facts.request.query)
-  if (streaming && query.get('alt') !== 'sse') return refuse(exchange, notEventStream)
   return acceptCall(exchange, { ...read, model, streaming }, rules)
 }
 
@@ -125,10 +124,4 @@ const missingPathModel: Refusal = {
 const missingBedrockModel: Refusal = {
   ...missingPathModel,
   message: 'the path must have a model: /model/{model}/converse',
-}
-
-const notEventStream: Refusal = {
-  status: 400,
-  code: 'unsupported_parameter',
-  message: 'streamGenerateContent must have the query alt=sse: JSON arrays are not supported',
 }

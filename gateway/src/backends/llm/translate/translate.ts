@@ -20,6 +20,8 @@ export type TranslationContext = {
   now(): number
   /** A chat client receives the usage chunk. */
   includeUsage: boolean
+  /** Signed blocks of thinking are in `reasoning_details` of chat completions. */
+  signedThinking?: boolean
   /** Settings of the translated request that the response repeats. */
   settings?: JsonObject | undefined
 }

@@ -7,8 +7,12 @@ import { converseOver, converseToMessages } from './converse-to-messages/convers
 import { countTokensToBedrock } from './count-tokens-to-bedrock.ts'
 import { embeddingsToCohere, embeddingsToNova, embeddingsToTitan } from './embeddings/embeddings.ts'
 import { embeddingsToPredict } from './embeddings-to-predict/embeddings-to-predict.ts'
+import { batchEmbedContents, embedContent } from './gemini-embeddings/gemini-embeddings.ts'
+import { geminiCountToBedrock, geminiCountToMessages } from './gemini-to-chat/count-tokens.ts'
+import { geminiToChat, geminiToConverse, geminiToMessages } from './gemini-to-chat/gemini-to-chat.ts'
 import { messagesToChat } from './messages-to-chat/messages-to-chat.ts'
 import { messagesToConverse } from './messages-to-converse/messages-to-converse.ts'
+import { messagesToGemini } from './messages-to-gemini.ts'
 import { responsesToChat } from './responses-to-chat/responses-to-chat.ts'
 import type { Translation } from './translate.ts'
 
@@ -17,19 +21,23 @@ const none: readonly Translation[] = []
 /** Translations by the API of the client, best first. */
 const translations: Readonly<Partial<Record<Endpoint, readonly Translation[]>>> = {
   chat: [chatToGemini, chatToMessages, chatToConverse],
-  messages: [composeTranslations(messagesToChat, chatToGemini), messagesToConverse, messagesToChat],
+  messages: [messagesToGemini, messagesToConverse, messagesToChat],
   responses: [
     composeTranslations(responsesToChat, chatToGemini),
     responsesToChat,
     composeTranslations(responsesToChat, chatToMessages),
     composeTranslations(responsesToChat, chatToConverse),
   ],
+  generate_content: [geminiToChat, geminiToMessages, geminiToConverse],
+  gemini_count_tokens: [geminiCountToMessages, geminiCountToBedrock],
   converse: [
     converseToMessages,
     converseOver(composeTranslations(messagesToChat, chatToGemini)),
     converseOver(messagesToChat),
   ],
   count_tokens: [countTokensToBedrock],
+  embed_content: embedContent,
+  batch_embed_contents: batchEmbedContents,
   embeddings: [embeddingsToPredict, embeddingsToTitan, embeddingsToCohere, embeddingsToNova],
 }
 

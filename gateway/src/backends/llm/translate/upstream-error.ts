@@ -74,7 +74,7 @@ const statusByType: Record<string, number> = {
 }
 
 /** The error in the shape of the client's API. */
-export function toErrorBody(format: 'openai' | 'anthropic', error: UpstreamError): JsonObject {
+export function toErrorBody(format: 'openai' | 'anthropic' | 'google', error: UpstreamError): JsonObject {
   return parseExactObject(errorBody(format, error).body) ?? {}
 }
 

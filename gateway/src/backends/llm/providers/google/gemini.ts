@@ -2,6 +2,7 @@ import type { Provider, ProviderCall, ProviderPaths } from '../provider.ts'
 import {
   authorizeGoogle,
   contentPaths,
+  embeddingPaths,
   googleQuery,
   modelSegment,
   namesOtherGoogleModel,
@@ -24,7 +25,9 @@ export const gemini: Provider = {
 function pathsFor({ model, streaming }: ProviderCall): ProviderPaths {
   const path = modelPath(model)
   const embeddings = `${openAiPrefix}/embeddings`
-  return path === undefined ? { embeddings } : { ...contentPaths(path, streaming), embeddings }
+  return path === undefined
+    ? { embeddings }
+    : { ...contentPaths(path, streaming), ...embeddingPaths(path), embeddings }
 }
 
 /** Path of a model, which may have its collection: `models/gemini-2.5-pro`, `tunedModels/mine`. */

@@ -60,3 +60,11 @@ export function contentPaths(modelPath: string, streaming: boolean): ProviderPat
     gemini_count_tokens: `${modelPath}:countTokens`,
   }
 }
+
+/** Paths of a model that embeds contents. */
+export function embeddingPaths(modelPath: string): ProviderPaths {
+  return {
+    embed_content: `${modelPath}:embedContent`,
+    batch_embed_contents: `${modelPath}:batchEmbedContents`,
+  }
+}

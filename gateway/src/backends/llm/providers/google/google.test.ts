@@ -126,7 +126,7 @@ describe('models of Google', () => {
 
   it.each([
     // A call that the gateway reads, in a form that it does not.
-    ['gemini-3', '/v1/publishers/google/models/gemini-3:streamGenerateContent', 400],
+    ['gemini-3', '/v1/publishers/google/models/gemini-3:streamgeneratecontent', 404],
     ['claude-x', '/v1/publishers/anthropic/models/claude-x:RawPredict', 404],
     ['claude-x', '/v1/publishers/anthropic/models/claude-x%3AstreamRawPredict', 404],
   ])('of Vertex AI are not forwarded unread: %s at %s', async (model, path, expected) => {
@@ -192,6 +192,7 @@ const gemini: LlmConfig = {
     { name: 'fast', provider: 'gemini', params: { apiKey: 'key', model: 'gemini-2.5-flash' } },
     { name: 'gemini-*', provider: 'vertex', params: { apiKey: 'key', ...project } },
     { name: 'gpt', provider: 'openai', params: { apiKey: 'key' } },
+    { name: 'jina', provider: 'jina', params: { apiKey: 'key' } },
   ],
 }
 
@@ -224,13 +225,30 @@ describe('clients of the Gemini API', () => {
   })
 
   it.each([
-    ['/v1beta/models/fast:streamGenerateContent', '', 400, 'INVALID_ARGUMENT', 'unsupported_parameter'],
     ['/v1beta/models/lost:generateContent', '', 404, 'NOT_FOUND', 'model_not_found'],
-    ['/v1beta/models/gpt:generateContent', '', 400, 'INVALID_ARGUMENT', 'unsupported_endpoint'],
+    ['/v1beta/models/jina:generateContent', '', 400, 'INVALID_ARGUMENT', 'unsupported_endpoint'],
   ])('at %s%s are refused with %d in the shape of Google', async (path, query, code, status, reason) => {
     const { json, ...outcome } = await nativeCall(path, { query })
     expect(outcome.status).toBe(code)
     expect(json.error).toMatchObject({ code, status, details: [{ reason }] })
+  })
+
+  it.each([
+    ['', 'application/json', '[{"candidates":[]},\r\n{"candidates":[{"finishReason":"STOP"}]}]'],
+    ['?alt=json', 'application/json', '[{"candidates":[]},\r\n{"candidates":[{"finishReason":"STOP"}]}]'],
+    [
+      '?alt=sse',
+      'text/event-stream',
+      'data: {"candidates":[]}\n\ndata: {"candidates":[{"finishReason":"STOP"}]}\n\n',
+    ],
+  ])('receive a stream with the query %j as %s', async (query, type, expected) => {
+    const events = 'data: {"candidates":[]}\n\ndata: {"candidates":[{"finishReason":"STOP"}]}\n\n'
+    const gateway = fixtureGateway(gemini, () => streamReply([events]))
+    const path = '/v1beta/models/fast:streamGenerateContent'
+    const { text, headers } = await call(gateway, { path, query, body: contents })
+    expect(text).toBe(expected)
+    expect(headers['content-type']).toContain(type)
+    expect(gateway.sent[0]?.path).toContain('?alt=sse')
   })
 
   it('receive an estimate of tokens from other providers', async () => {

@@ -65,6 +65,11 @@ export function indexOf({ index }: JsonObject): number {
 const finishReasons: ReadonlyMap<JsonValue, string> = new Map([
   ['MAX_TOKENS', 'length'],
   ['CONTINUATION', 'length'],
+  // The response is incomplete, for which chat has no other reason.
+  ...[
+    ...['MALFORMED_FUNCTION_CALL', 'MALFORMED_RESPONSE', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'],
+    'MISSING_THOUGHT_SIGNATURE',
+  ].map((reason): [string, string] => [reason, 'length']),
   ...[
     ...['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'],
     ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION'],

@@ -177,6 +177,20 @@ function chunksOf(pieces: readonly Uint8Array[], translation = chatToGemini): st
   return [...out, ...translator.end().map(({ data }) => data), ...translator.end().map(({ data }) => data)]
 }
 
+it.each([
+  ['STOP', 'stop'],
+  ['MAX_TOKENS', 'length'],
+  ['MALFORMED_FUNCTION_CALL', 'length'],
+  ['UNEXPECTED_TOOL_CALL', 'length'],
+  ['SPII', 'content_filter'],
+  ['OTHER', 'stop'],
+])('a candidate that finishes with %s has the reason %s', (finishReason, expected) => {
+  const candidates = [{ content: { parts: [{ text: 'x' }] }, finishReason }]
+  expect(chatToGemini.reply({ candidates }, context)).toMatchObject({
+    choices: [{ finish_reason: expected }],
+  })
+})
+
 describe('a stream of Gemini', () => {
   it('cut at any byte has the same chunks', () => {
     const bytes = Buffer.from(stream)

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import { parseNestedObject } from '../exact-json.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 import { textBlocks, toContent } from './content.ts'
+import { thinkingBlocks } from './signed-thinking.ts'
 
 /** A conversation in the messages API: the system prompt is separate from the turns. */
 export type Conversation = { system: JsonValue | undefined; messages: JsonObject[] }
@@ -85,6 +86,8 @@ function toAssistantTurn(message: JsonObject, path: string, refusals: Refusals):
   const [only] = blocks
   // The messages API rejects turns without content.
   if (only === undefined) return undefined
+  const thinking = thinkingBlocks(message.reasoning_details)
+  if (thinking.length > 0) return { role: 'assistant', content: [...thinking, ...blocks] }
   const isPlain = blocks.length === 1 && only.type === 'text' && only.cache_control === undefined
   return { role: 'assistant', content: isPlain ? (only.text ?? '') : blocks }
 }

@@ -5,12 +5,14 @@ import { toFinishReason } from '../stop-reason.ts'
 import { countsFromMessages, toChatUsage } from '../token-counts.ts'
 import type { TranslationContext } from '../translate.ts'
 import { invalidResponse } from '../upstream-error.ts'
+import { thinkingDetail } from './signed-thinking.ts'
 
 /** Translates a message to a chat completion. Throws `upstream_invalid` if it is not a message. */
 export function messageToCompletion(message: JsonObject, context: TranslationContext): JsonObject {
   if (message.type !== 'message' || !Array.isArray(message.content))
     throw invalidResponse('it is not a message')
   const { text, reasoning, toolCalls } = readBlocks(message.content)
+  const details = context.signedThinking === true ? detailsOf(message.content) : []
   const hasCalls = toolCalls.length > 0
   return {
     ...completionHead(message, context),
@@ -24,6 +26,7 @@ export function messageToCompletion(message: JsonObject, context: TranslationCon
           refusal: refusalOf(message),
           annotations: [],
           ...(reasoning === '' ? undefined : { reasoning_content: reasoning }),
+          ...(details.length > 0 ? { reasoning_details: details } : undefined),
           ...(hasCalls ? { tool_calls: toolCalls } : undefined),
         },
         logprobs: null,
@@ -54,6 +57,13 @@ export function refusalOf(source: JsonObject): string | null {
   if (source.stop_reason !== 'refusal' || !isJsonObject(source.stop_details)) return null
   const { explanation } = source.stop_details
   return typeof explanation === 'string' ? explanation : null
+}
+
+function detailsOf(content: readonly JsonValue[]): JsonObject[] {
+  return content.flatMap((block) => {
+    const detail = isJsonObject(block) ? thinkingDetail(block) : undefined
+    return detail === undefined ? [] : [detail]
+  })
 }
 
 type Blocks = { text: string; reasoning: string; toolCalls: JsonObject[] }

@@ -13,6 +13,7 @@ import {
   type UpstreamError,
 } from '../upstream-error.ts'
 import { completionHead, refusalOf } from './reply.ts'
+import { createThinkingCollector } from './signed-thinking.ts'
 
 /** An incomplete tool call. */
 type ToolCall = { index: number; wrote: boolean; initialInput: string }
@@ -28,6 +29,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
   const toolCalls = new Map<number, ToolCall>()
   const budget = createStreamBudget()
   let callCount = 0
+  const thinking = context.signedThinking === true ? createThinkingCollector(budget) : undefined
 
   return {
     get state() {
@@ -37,6 +39,8 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
       if (state !== 'open') return []
       const event = parseExactObject(data)
       if (event === undefined) throw invalidResponse('an event of the stream is not a JSON object')
+      const detail = thinking?.read(event)
+      if (detail !== undefined) return [delta({ reasoning_details: [detail] })]
       switch (event.type) {
         case 'message_start':
           return start(event)
