@@ -17,6 +17,7 @@ import { operations } from '../request/endpoints.ts'
 import { configuredOf } from '../request/llm-message.ts'
 import { placeOf } from '../stored/sealed-ids.ts'
 import type { Batch, BatchFormat, BatchItem } from './batch.ts'
+import { replaceFileIds } from './file-references.ts'
 
 /** An item of a batch: the JSON object around a request, and the body of the request. */
 type ReadItem =
@@ -62,7 +63,10 @@ export async function openRequest(
 ): Promise<OpenedRequest> {
   const read = await readItem(item.text, format, rules)
   if (read.kind === 'refused') return { kind: 'refused', reply: refuse(exchange, read.refusal) }
-  const bytes = item.changed ?? read.body
+  const found = replaceFileIds(exchange, item.changed ?? read.body, rules.objectIds)
+  if (found.kind === 'refused') return { kind: 'refused', reply: refuse(exchange, found.refusal) }
+  const bytes = found.kind === 'replaced' ? found.bytes : (item.changed ?? read.body)
+  const filePlace = found.kind === 'replaced' ? { filePlace: found.place } : {}
   const body = validateJson(await readJson(bytes, rules.workQueue, rules.jsonLimits), findAmbiguousLlmName)
   if (body.kind === 'refused') return { kind: 'refused', reply: refuse(exchange, body.refusal) }
   const { json } = body
@@ -70,7 +74,7 @@ export async function openRequest(
   const issue = issueOf(json, model)
   const reply =
     issue === undefined
-      ? acceptCall(own, { endpoint, bytes, json, files: undefined, model }, rules)
+      ? acceptCall(own, { endpoint, bytes, json, files: undefined, model, ...filePlace }, rules)
       : refuse(exchange, issue)
   if (reply !== undefined) return { kind: 'refused', reply }
   const { call, message } = own.llm ?? {}

@@ -363,3 +363,44 @@ it('forwards lists and ids of the provider with passthrough only, and checks upl
   expect((await call(gateway, { ...refused, path: '/v1/Files' })).status).toBe(404)
   expect(gateway.sent).toHaveLength(4)
 })
+
+describe('a file in a request', () => {
+  const config = { models: [entry('gpt'), entry('other', 'two')] }
+  const asking = (model: string, id: string) => ({
+    body: { model, messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: id } }] }] },
+  })
+
+  async function stored() {
+    const gateway = fixtureGateway(config, (request) =>
+      request.path.endsWith('/completions') ? jsonReply({ choices: [] }) : answer(request),
+    )
+    const headers = { 'x-tollgate-model': 'gpt' }
+    const { id } = await uploaded(gateway, upload('x', { purpose: 'user_data', headers }))
+    return { gateway, id }
+  }
+
+  it('has its id at the provider', async () => {
+    const { gateway, id } = await stored()
+    expect((await call(gateway, asking('gpt', id))).status).toBe(200)
+    const sent = Buffer.from(gateway.sent[1]?.body as Uint8Array).toString()
+    expect(JSON.parse(sent)).toEqual(asking('gpt', 'file-up1').body)
+    const file = await uploaded(gateway, upload(line(asking('gpt', id).body)))
+    expect([file.status, JSON.parse(sentFile(gateway)).body]).toEqual([200, asking('gpt', 'file-up1').body])
+  })
+
+  it('is refused for other providers, for ids of others, and not for ids of the provider', async () => {
+    const { gateway, id } = await stored()
+    const elsewhere = await call(gateway, asking('other', id))
+    expect([elsewhere.status, elsewhere.text]).toEqual([
+      400,
+      expect.stringContaining('does not serve this model'),
+    ])
+    const foreign = await call(gateway, asking('gpt', `${id.slice(0, -1)}_`))
+    expect([foreign.status, JSON.parse(foreign.text).error.code]).toEqual([400, 'file_not_found'])
+    expect(gateway.sent).toHaveLength(1)
+    expect((await call(gateway, asking('gpt', 'file-raw'))).status).toBe(200)
+    const quoted = { model: 'gpt', messages: [{ role: 'user', content: `see "${id}" here` }] }
+    await call(gateway, { body: quoted })
+    expect(JSON.parse(Buffer.from(gateway.sent.at(-1)?.body as Uint8Array).toString())).toEqual(quoted)
+  })
+})

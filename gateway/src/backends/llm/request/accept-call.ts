@@ -10,6 +10,7 @@ import type { Exchange, LlmState, ModelAccess } from '../../../pipeline/exchange
 import type { RequestBodyLimits } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
 import { clientHeaders } from '../attempt/request-headers.ts'
+import { fileElsewhere } from '../batches/file-references.ts'
 import type { ObjectIds } from '../batches/object-ids.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
@@ -46,6 +47,8 @@ export type ParsedCall = {
   /** Streaming by the path; undefined if the body determines it. */
   streaming?: boolean
   reference?: ResponseReference
+  /** The service that has the files of the request; undefined without files. */
+  filePlace?: string
   /** Undefined for a new response. */
   stored?: StoredAction
   anthropic?: AnthropicSettings
@@ -92,12 +95,15 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     isStoring && json ? objectsOf(exchange, json.value, resolution.candidates, rules) : undefined
   if (itemIds && 'status' in itemIds) return refuse(exchange, itemIds)
   const reference = previous ?? parsed.reference
-  const candidates =
+  const found =
     reference === undefined
       ? resolution.candidates
       : storedCandidates({ candidates: resolution.candidates, model }, reference, rules)
-  if (candidates.length === 0)
-    return refuse(exchange, stored === undefined ? previousElsewhere : responseNotFound)
+  if (found.length === 0) return refuse(exchange, stored === undefined ? previousElsewhere : responseNotFound)
+  const { filePlace } = parsed
+  const candidates =
+    filePlace === undefined ? found : found.filter(({ target }) => placeOf(target) === filePlace)
+  if (candidates.length === 0) return refuse(exchange, fileElsewhere)
   if (endpoint === 'passthrough' && mode === undefined && !passesUnknown)
     return refuse(exchange, unknownEndpoint(requestPath(exchange)))
   const call = createCall({

@@ -11,6 +11,7 @@ import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
 import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { readRequestBody } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
+import { replaceFileIds } from '../batches/file-references.ts'
 import { actionsAt } from '../batches/object-path.ts'
 import { readObject } from '../batches/read-object.ts'
 import { storedMethods } from '../stored/stored-path.ts'
@@ -127,7 +128,17 @@ async function readCall(
   const reading = readJson(body.bytes, rules.workQueue, rules.jsonLimits)
   const read = validateJson(reading instanceof Promise ? await reading : reading, ambiguousNamesOf(endpoint))
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
-  return acceptRead(exchange, { endpoint, bytes: body.bytes, json: read.json, files: undefined }, rules)
+  const found = replaceFileIds(exchange, body.bytes, rules.objectIds)
+  if (found.kind === 'refused') return refuse(exchange, found.refusal)
+  if (found.kind === 'none')
+    return acceptRead(exchange, { endpoint, bytes: body.bytes, json: read.json, files: undefined }, rules)
+  const { bytes, place: filePlace } = found
+  const replaced = validateJson(
+    await readJson(bytes, rules.workQueue, rules.jsonLimits),
+    ambiguousNamesOf(endpoint),
+  )
+  if (replaced.kind === 'refused') return refuse(exchange, replaced.refusal)
+  return acceptRead(exchange, { endpoint, bytes, json: replaced.json, files: undefined, filePlace }, rules)
 }
 
 /** AWS's SDKs send the JSON of `InvokeModel` as bytes if the application sets no content type. */

@@ -1,0 +1,65 @@
+import { ownerOf } from '../../../identity/owner.ts'
+import type { Refusal } from '../../../pipeline/errors.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { ObjectIds } from './object-ids.ts'
+
+/** A body with ids of the provider in place of those for clients, and the service that has the files. */
+export type FileReferences =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'replaced'; readonly bytes: Buffer; readonly place: string }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+const none: FileReferences = { kind: 'none' }
+const start = Buffer.from('"file-')
+const quote = 0x22
+
+/** Ids of providers are shorter. */
+const minLength = 120
+const maxLength = 10_000
+const maxReferences = 1000
+
+/**
+ * Replaces the ids of files in a JSON body, which are complete strings. Refuses those of other clients, and
+ * files of several services.
+ */
+export function replaceFileIds(exchange: Exchange, bytes: Buffer, ids: ObjectIds): FileReferences {
+  let hit = bytes.indexOf(start)
+  if (hit === -1) return none
+  const pieces: Buffer[] = []
+  const owner = ownerOf(exchange)
+  let place: string | undefined
+  let copied = 0
+  for (; hit !== -1; hit = bytes.indexOf(start, hit + 1)) {
+    const end = bytes.indexOf(quote, hit + 1)
+    const length = end - hit - 1
+    if (length < minLength || length > maxLength) continue
+    const text = bytes.toString('latin1', hit + 1, end)
+    if (!/^[\w-]+$/.test(text)) continue
+    const file = ids.open('files', text, owner)
+    if (file === undefined || pieces.length > 2 * maxReferences)
+      return { kind: 'refused', refusal: unknownFile }
+    if (place !== undefined && place !== file.place) return { kind: 'refused', refusal: severalPlaces }
+    place = file.place
+    pieces.push(bytes.subarray(copied, hit), Buffer.from(JSON.stringify(file.id)))
+    copied = end + 1
+  }
+  if (place === undefined) return none
+  return { kind: 'replaced', bytes: Buffer.concat([...pieces, bytes.subarray(copied)]), place }
+}
+
+const unknownFile: Refusal = {
+  status: 400,
+  code: 'file_not_found',
+  message: 'the request names a file that this client has not uploaded through the gateway',
+}
+
+const severalPlaces: Refusal = {
+  ...unknownFile,
+  message: 'the request names files of several providers: upload them to the provider of the model',
+}
+
+export const fileElsewhere: Refusal = {
+  ...unknownFile,
+  message:
+    'the provider of the file does not serve this model: upload the file with the header x-tollgate-model',
+}
