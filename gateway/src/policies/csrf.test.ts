@@ -7,8 +7,8 @@ const policy = compileCsrf(
   (origin) => origin === 'https://cors.example.com',
 )
 
-function send(headers: Record<string, string>, method = 'POST') {
-  const exchange = fixtureExchange({ method, host: 'gw.example.com:8443', headers })
+function send(headers: Record<string, string>, method = 'POST', upgrade?: string) {
+  const exchange = { ...fixtureExchange({ method, host: 'gw.example.com:8443', headers }), upgrade }
   exchange.errorFormat = 'text'
   return throughPolicies([policy], exchange)
 }
@@ -53,6 +53,12 @@ it.each(['GET', 'HEAD', 'OPTIONS'])('%s passes from every page', (method) => {
   expect(send({ 'sec-fetch-site': 'cross-site', origin: 'https://evil.example.net' }, method).status).toBe(
     200,
   )
+})
+
+it('refuses WebSockets of pages of other origins', () => {
+  const origin = 'https://gw.example.com:8443'
+  expect(send({ origin: 'https://evil.example.net' }, 'GET', 'websocket').status).toBe(403)
+  expect(send({ origin }, 'GET', 'websocket').status).toBe(200)
 })
 
 it.each(['https://*.example.com', 'https://example.com/', 'example.com', 'https://Example.com', '*', 'null'])(

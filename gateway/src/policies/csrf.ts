@@ -1,7 +1,7 @@
 import { firstHeader } from '../net/http/headers.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import { refuse } from '../pipeline/errors.ts'
-import type { Exchange, RequestFacts } from '../pipeline/exchange.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
 import type { Policy } from '../pipeline/policy.ts'
 import { type Infer, list, name, object, optional } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
@@ -17,7 +17,7 @@ export const csrfSchema = object(
     ),
   },
   {
-    doc: 'Protection against cross-site request forgery: requests of pages of other origins are refused, except GET, HEAD and OPTIONS. Requests without `Sec-Fetch-Site` and `Origin` are not from a page.',
+    doc: 'Protection against cross-site request forgery: requests of pages of other origins are refused, except GET, HEAD and OPTIONS without an upgrade to WebSocket. Requests without `Sec-Fetch-Site` and `Origin` are not from a page.',
   },
 )
 
@@ -49,8 +49,9 @@ export function compileCsrf(
 ): Policy {
   const additional: ReadonlySet<string> = new Set(additionalOrigins)
 
-  function isPermitted(request: RequestFacts): boolean {
-    if (safeMethods.has(request.method)) return true
+  function isPermitted({ upgrade, facts: { request } }: Exchange): boolean {
+    // Pages open WebSockets of other origins with GET, without a preflight.
+    if (upgrade === undefined && safeMethods.has(request.method)) return true
     const origin = firstHeader(request.headers, 'origin')
     if (origin !== undefined && (additional.has(origin) || isTrusted(origin))) return true
     const site = firstHeader(request.headers, 'sec-fetch-site')
@@ -61,8 +62,8 @@ export function compileCsrf(
 
   return {
     name: 'csrf',
-    onRequest: (exchange) => (isPermitted(exchange.facts.request) ? undefined : refused(exchange)),
-    explain: ({ facts: { request } }) => ({ origin: isPermitted(request) ? 'allowed' : 'not allowed' }),
+    onRequest: (exchange) => (isPermitted(exchange) ? undefined : refused(exchange)),
+    explain: (exchange) => ({ origin: isPermitted(exchange) ? 'allowed' : 'not allowed' }),
   }
 }
 
