@@ -59,6 +59,10 @@ export function createPeer(stream: Duplex, options: PeerOptions): WebSocketPeer 
     hasClosed = true
     // Codes that only report the absence of a close frame are not sent (RFC 6455 section 7.4.1).
     write(opcodes.close, code === 0 ? noPayload : closePayload(code, reason))
+    destroyLater()
+  }
+
+  function destroyLater(): void {
     const timer = setTimeout(() => stream.destroy(), closeTimeoutMs)
     stream.once('close', () => clearTimeout(timer))
   }
@@ -68,6 +72,8 @@ export function createPeer(stream: Duplex, options: PeerOptions): WebSocketPeer 
     hasEnded = true
     if (reason.kind === 'close') close(reason.code ?? 0, reason.reason)
     if (reason.kind === 'violation') close(reason.code, reason.reason)
+    // A peer that has ended its side may still read nothing of the other.
+    if (reason.kind === 'lost' && !stream.destroyed) destroyLater()
     stream.end()
     options.onEnd(reason)
   }
