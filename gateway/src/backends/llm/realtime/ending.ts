@@ -13,7 +13,9 @@ export type Ending = {
   endUpstream(reason: SessionEnd): void
   /** Closes both sides after the responses in progress, and starts no other. */
   drain(): void
-  /** Called after the end of a response. */
+  /** Called after the start of a response, which is cancelled if the client has disconnected. */
+  responseStarted(id: unknown): void
+  /** Called after the end of a response, or its refusal by the provider. */
   responseEnded(): void
   isDraining(): boolean
 }
@@ -32,7 +34,7 @@ type Sides = {
 export function createEnding({ client, upstream, far, responses }: Sides): Ending {
   let draining = false
   let upstreamEnd: SessionEnd | undefined
-  const isIdle = () => responses.activeIds().length === 0
+  const { isIdle } = responses
 
   function end({ code, reason }: SessionEnd): void {
     client.close(code, reason)
@@ -62,6 +64,9 @@ export function createEnding({ client, upstream, far, responses }: Sides): Endin
     drain() {
       draining = true
       endIfIdle()
+    },
+    responseStarted(id) {
+      if (upstreamEnd !== undefined) void upstream.send(cancelEvent(id))
     },
     responseEnded() {
       if (draining) endIfIdle()

@@ -18,6 +18,7 @@ function recordedCalls(admits: () => boolean = () => true): { calls: ConnectionC
     ended,
     calls: {
       current,
+      isOutdated: false,
       isGuarded: false,
       async start(prepare) {
         const exchange: Exchange = { ...fixtureExchange(), facts: { ...current.facts } }
@@ -69,9 +70,11 @@ describe('the responses of a connection', () => {
     const recorded = recordedCalls()
     const responses = responsesOf(recorded)
     expect(await responses.request(event({ type: 'response.create' }))).toBeUndefined()
+    expect(responses.isIdle()).toBe(false)
     expect(await responses.created({ id: 'r1' })).toBeUndefined()
     expect(responses.activeIds()).toEqual(['r1'])
     responses.done(done('r1', usage))
+    expect(responses.isIdle()).toBe(true)
     responses.done(done('r1', usage))
     responses.endAll()
     expect(recorded.ended).toEqual(['9 true'])

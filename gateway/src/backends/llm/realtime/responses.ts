@@ -29,6 +29,8 @@ export type RealtimeResponses = {
   exchangeOf(id: string): Exchange | undefined
   /** Ids of responses in progress. */
   activeIds(): string[]
+  /** Whether no response is in progress or requested. */
+  isIdle(): boolean
   /** Ends all responses, with estimates for those in progress. */
   endAll(): void
 }
@@ -138,6 +140,7 @@ export function createResponses(
     },
     exchangeOf: (id) => active.get(id)?.attempt.exchange,
     activeIds: () => [...active.keys()],
+    isIdle: () => pending.length === 0 && active.size === 0,
     endAll() {
       isOver = true
       for (const turn of pending.splice(0)) end(turn, false)

@@ -60,7 +60,10 @@ export function createServerMessages(parts: SessionParts): MessageHandler {
       case 'response.created': {
         const response = objectIn(read.event(), 'response')
         const refusal = await responses.created(response)
-        if (refusal === undefined) return undefined
+        if (refusal === undefined) {
+          ending.responseStarted(response['id'])
+          return undefined
+        }
         await upstream.send(cancelEvent(response['id']))
         return errorOf(refusal)
       }
@@ -70,6 +73,7 @@ export function createServerMessages(parts: SessionParts): MessageHandler {
       case 'error': {
         const eventId = eventIdOf(objectIn(read.event(), 'error')['event_id'])
         if (eventId !== undefined) responses.refused(eventId)
+        ending.responseEnded()
         return undefined
       }
       case 'session.created':
