@@ -284,6 +284,8 @@ export type ConnectionCalls = {
    * have the current policies. Returns the reply of a refusal.
    */
   recheck(isExpired: boolean): Promise<Reply | undefined>
+  /** Whether a later configuration has policies of single models, which do not know the connection. */
+  readonly isOutdated: boolean
   /** Whether the route has guards. */
   readonly isGuarded: boolean
   /** Runs the guards on content of the client; the reply of a refusal. */

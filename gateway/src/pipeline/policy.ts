@@ -18,6 +18,8 @@ export type Policy = {
   readonly name: string
   /** Undefined: the policy applies to the request of a connection only. */
   readonly repeats?: Repetition | undefined
+  /** Has settings of single models, which connections of an earlier configuration do not have. */
+  readonly isOfModels?: boolean
   /**
    * Selects the policy that the request enters in place of this one; undefined for none. The selected policy
    * has the reply, the end and the explanation.

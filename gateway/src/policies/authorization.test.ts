@@ -6,6 +6,7 @@ import {
   authorizationSchema,
   checkAuthorization,
   compileAuthorization,
+  compileModelAuthorization,
 } from './authorization.ts'
 
 const context = fixtureContext()
@@ -200,6 +201,17 @@ describe('rules over large bodies', () => {
     const denied = await answerTo([{ deny: 'llmRequest.text.startsWith("words")' }])
     expect(denied).toMatchObject({ reply: { status: 403 }, refusedBy: 'authorization: deny rule 13' })
   })
+})
+
+it('rules of models refuse a call of another configuration', () => {
+  const rules = compileModelAuthorization(
+    [{ scope: 'model a', config: { rules: ['true'] } }],
+    context,
+    variables,
+  )
+  const exchange = fixtureExchange()
+  exchange.llm = { ...({} as NonNullable<typeof exchange.llm>), rulesOfModels: () => [{ rules: [] }] }
+  expect(() => rules?.onRequest?.(exchange)).toThrow('were not compiled')
 })
 
 describe('explain', () => {

@@ -226,10 +226,15 @@ export function compileModelAuthorization(
   )
   const rulesOf = (exchange: Exchange): readonly Policy[] => {
     const configured = exchange.llm?.rulesOfModels?.(exchange) ?? []
-    return configured.flatMap((config) => byConfig.get(config) ?? [])
+    return configured.flatMap((config) => {
+      const rules = byConfig.get(config)
+      if (rules === undefined) throw new Error('rules of a model that were not compiled')
+      return rules
+    })
   }
   return {
     name: 'authorization of the model',
+    isOfModels: true,
     onRequest(exchange) {
       const rules = rulesOf(exchange)
       return rules.length === 0 ? undefined : firstRefusal(rules, exchange)

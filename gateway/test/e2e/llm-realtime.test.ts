@@ -479,6 +479,25 @@ it('a connection ends after its key is removed, others continue', async () => {
   await other.receives('response.done')
 })
 
+it('a connection ends when a later configuration has policies of its model', async () => {
+  const models = [
+    {
+      name: 'gpt-realtime',
+      provider: 'openai',
+      params: { baseUrl: `${provider.url}/v1`, apiKey: openAiKey },
+    },
+  ]
+  const policies = { apiKey: { keys: records } }
+  const own = await startGateway({ llm: { models, policies } })
+  const client = await opened(keys.bob, undefined, { port: own.port })
+  const authorization = { rules: [{ deny: 'apiKey.id == "bob"' }] }
+  await own.reload({ llm: { models: models.map((model) => ({ ...model, authorization })), policies } })
+  expect(await within('close', client.closed)).toMatchObject({ code: 1012 })
+  const again = await opened(keys.alice, undefined, { port: own.port })
+  say(again, 'permitted')
+  await again.receives('response.done')
+})
+
 it('a shutdown ends connections after their responses', async () => {
   const own = await startGateway(configOf(records))
   const { port } = own

@@ -13,6 +13,7 @@ export const closeCodes = {
   invalidText: 1007,
   policyViolation: 1008,
   tooLarge: 1009,
+  serviceRestart: 1012,
   badGateway: 1014,
 } as const
 

@@ -41,8 +41,8 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
   }
   let { exchange: current, route, listener } = opening
 
-  function policiesThatRepeat(repeats: Repetition, exchange: Exchange): Policy[] {
-    return route.policies.flatMap((configured) => {
+  function policiesThatRepeat(repeats: Repetition, exchange: Exchange, { policies } = route): Policy[] {
+    return policies.flatMap((configured) => {
       if (configured.repeats !== repeats) return []
       return configured.select === undefined ? configured : (configured.select(exchange) ?? [])
     })
@@ -68,14 +68,15 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
     if (latest?.kind !== 'http') return routeRemoved
     const found = latest.match(fresh.facts.request, fresh.connection)
     if (found?.target.traffic !== 'llm') return routeRemoved
+    fresh.route = found
+    fresh.facts.route = found.target
+    const reply = await enter(fresh, policiesThatRepeat('credential', fresh, found.target), [])
+    if (reply !== undefined) return reply
+    // Not before: a call must not start with the new policies and the former credential.
     route = found.target
     listener = latest
-    fresh.route = found
-    fresh.facts.route = route
-    const reply = await enter(fresh, policiesThatRepeat('credential', fresh), [])
-    if (reply === undefined)
-      current = { ...current, auth: fresh.auth, facts: { ...fresh.facts, llm: current.facts.llm } }
-    return reply
+    current = { ...current, auth: fresh.auth, facts: { ...fresh.facts, llm: current.facts.llm } }
+    return undefined
   }
 
   return {
@@ -95,6 +96,9 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
     },
     get isGuarded() {
       return route.policies.some(({ repeats }) => repeats === 'content')
+    },
+    get isOutdated() {
+      return listener !== opening.listener && route.policies.some(({ isOfModels }) => isOfModels === true)
     },
     get current() {
       return current

@@ -84,6 +84,7 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
 
   return {
     name: 'guardrails',
+    isOfModels: byModel.size > 0,
     onRequest(exchange) {
       const message = exchange.llm?.message
       if (message === undefined) return undefined

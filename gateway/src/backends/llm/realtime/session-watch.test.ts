@@ -15,7 +15,7 @@ function watched(refusal?: Reply) {
   const ends: SessionEnd[] = []
   const lost: string[] = []
   const rechecks: boolean[] = []
-  const state = { isAlive: true, pings: 0, refusal }
+  const state = { isAlive: true, pings: 0, refusal, isOutdated: false }
   const peer = {
     start() {},
     send: () => undefined,
@@ -27,6 +27,9 @@ function watched(refusal?: Reply) {
   }
   const calls: ConnectionCalls = {
     current,
+    get isOutdated() {
+      return state.isOutdated
+    },
     isGuarded: false,
     start: () => Promise.reject(new Error('unused')),
     async recheck(isExpired) {
@@ -56,6 +59,14 @@ function watched(refusal?: Reply) {
 }
 
 describe('a connection', () => {
+  it('ends when a later configuration has policies of models', async () => {
+    const session = watched()
+    await session.pass(2)
+    session.state.isOutdated = true
+    await session.pass(1)
+    expect(session.ends).toMatchObject([{ code: 1012 }])
+  })
+
   it('ends without messages, and at its maximum duration with them', async () => {
     const idle = watched()
     await idle.pass(30)

@@ -58,6 +58,8 @@ export function watchSession(session: WatchedSession, times: SessionTimes): Sess
     if (refusal !== undefined) return { code: closeCodes.policyViolation, reason: reasonOf(refusal.status) }
     if (calls.current.auth.models?.allows(requestModel) === false)
       return { code: closeCodes.policyViolation, reason: 'the key does not permit the model' }
+    if (calls.isOutdated)
+      return { code: closeCodes.serviceRestart, reason: 'the configuration has changed: connect again' }
     return undefined
   }
 
