@@ -18,10 +18,6 @@ it.each([
     "agentgateway's aws is not supported: use host, such as bedrock-agentcore.us-east-1.amazonaws.com:443, with backendAuth.aws",
   ],
   [
-    ['backends', 0, 'ai', 'groups', 0, 'providers', 0, 'provider', 'copilot'],
-    "agentgateway's copilot is not supported: use a provider with a key, such as openai",
-  ],
-  [
     ['routes', 3, 'backends', 0, 'service'],
     "agentgateway's service is not supported: use host, or a backend with endpoints",
   ],

@@ -36,7 +36,6 @@ const alternatives: ReadonlyMap<string, string> = new Map([
   ['RouteBackend.aws', awsAlternative],
   ['FullLocalBackend.aws', awsAlternative],
   ['RouteBackend.invalid', 'use directResponse'],
-  ['copilot', 'use a provider with a key, such as openai'],
   ['inferenceRouting', 'use a backend with endpoints and health, or sessionAffinity'],
   ['reference', 'only models refer to a provider: set the name of a provider'],
   ['RemoteRateLimit.policies', serviceAlternative],

@@ -13,6 +13,7 @@ import {
 } from '../../schema/dsl.ts'
 import { awsAuthSchema } from './aws/config.ts'
 import { azureAuthSchema } from './azure/config.ts'
+import { copilotAuthSchema } from './copilot/config.ts'
 import { googleAuthSchema } from './google/config.ts'
 import { crossAppAccessSchema, jwtSignSchema, tokenExchangeSchema } from './oauth-config.ts'
 import { credentialPlace } from './place-config.ts'
@@ -59,6 +60,7 @@ const single = exactlyOne(
     aws: awsAuthSchema,
     azure: azureAuthSchema,
     gcp: googleAuthSchema,
+    copilot: copilotAuthSchema,
   },
   { location: optional(credentialPlace), credentials: optional(credentials) },
   { doc: 'How the gateway authenticates to the backend.' },

@@ -5,6 +5,7 @@ import { compileAzureAuth } from './azure/azure.ts'
 import type { Caller } from './caller.ts'
 import { unavailable } from './cloud/fetch-token.ts'
 import { type BackendAuthConfig, keyOf, placeOf } from './config.ts'
+import { compileCopilotAuth } from './copilot/copilot.ts'
 import { isCredential } from './credential.ts'
 import { compileGoogleAuth } from './google/google.ts'
 import { compileJwtSign } from './jwt-sign.ts'
@@ -149,10 +150,11 @@ function refused(refuses: RefuseIdentity): Authorize {
 
 function compileCredential(config: BackendAuthConfig, source: object, context: CompileContext): Authorize {
   const place = compilePlacement(placeOf(config))
-  const { jwtSign, oauthTokenExchange, crossAppAccess, aws, azure, gcp } = config
+  const { jwtSign, oauthTokenExchange, crossAppAccess, aws, azure, gcp, copilot } = config
   if (aws !== undefined) return compileAwsAuth(aws, source, context)
   if (azure !== undefined) return compileAzureAuth(azure, { place, node: source }, context)
   if (gcp !== undefined) return compileGoogleAuth(gcp, { place, node: source }, context)
+  if (copilot !== undefined) return compileCopilotAuth({ place }, context)
   if (oauthTokenExchange !== undefined)
     return withIssuer(compileTokenExchange(oauthTokenExchange, context), place)
   if (crossAppAccess !== undefined) return withIssuer(compileCrossAppAccess(crossAppAccess, context), place)

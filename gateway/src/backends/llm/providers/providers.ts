@@ -2,6 +2,7 @@ import type { Endpoint } from '../request/endpoints.ts'
 import { anthropic } from './anthropic.ts'
 import { azureKind } from './azure.ts'
 import { bedrockKind } from './bedrock/bedrock.ts'
+import { copilotKind } from './copilot.ts'
 import { customKind } from './custom.ts'
 import { echo } from './echo/echo.ts'
 import { gemini } from './google/gemini.ts'
@@ -19,6 +20,7 @@ export const providerKinds: readonly ProviderKind[] = [
   fixedKind(gemini),
   vertexKind,
   bedrockKind,
+  copilotKind,
   customKind,
   ...presetKinds,
 ]

@@ -1,6 +1,7 @@
 import { awsIdentity } from '../aws/aws-identity.ts'
 import { azureIdentity } from '../azure/azure-identity.ts'
 import type { BackendAuthConfig } from '../config.ts'
+import { copilotIdentity } from '../copilot/copilot-identity.ts'
 import { googleIdentity } from '../google/google-identity.ts'
 import type { CloudIdentity } from './cloud-identity.ts'
 
@@ -19,6 +20,7 @@ const identities: Readonly<Record<Way, CloudIdentity | 'none'>> = {
   aws: awsIdentity,
   azure: azureIdentity,
   gcp: googleIdentity,
+  copilot: copilotIdentity,
 }
 
 /** Name and identity of a way of authentication that uses an identity of this machine. */
