@@ -16,7 +16,7 @@ import {
   testedRows,
 } from '../support/llm-matrix/providers.ts'
 import { expectRecorded, type Table } from '../support/llm-matrix/recording.ts'
-import { startVendor, type Vendor } from '../support/vendors/vendor.ts'
+import { startVendor, type Vendor, vendorKey } from '../support/vendors/vendor.ts'
 
 // Every call and every feature with every provider, through one gateway. The outcomes are recorded in
 // golden/llm-calls.json, from which docs/reference/llm-calls.md is generated.
@@ -29,7 +29,10 @@ const vendors = new Map<ProviderRow, Vendor>()
 beforeAll(async () => {
   for (const row of allRows) vendors.set(row, await startVendor())
   const models = [...vendors].map(([row, vendor]) => modelConfig(row, vendor))
-  gateway = await startGateway({ llm: { models } }, { lifetime: 'file' })
+  gateway = await startGateway(
+    { llm: { models } },
+    { lifetime: 'file', env: { GH_COPILOT_TOKEN: vendorKey } },
+  )
 })
 
 function vendorOf(row: ProviderRow): Vendor {

@@ -15,6 +15,13 @@ const key = { apiKey: vendorKey }
 const withVersion = (url: string) => ({ baseUrl: `${url}/v1`, ...key })
 const aws = { aws: awsKey }
 
+const copilot = (model: string, models: string): ProviderRow => ({
+  label: `copilot, ${models}`,
+  provider: 'copilot',
+  model,
+  params: (url) => ({ baseUrl: url }),
+})
+
 const preset = (provider: string, model: string): ProviderRow => ({
   label: provider,
   provider,
@@ -94,6 +101,10 @@ const otherRows: readonly ProviderRow[] = [
     params: bedrock,
     auth: aws,
   },
+  copilot('gpt-4.1', 'GPT-4'),
+  copilot('gpt-5.3-codex', 'GPT-5'),
+  copilot('claude-sonnet-4.5', 'Claude'),
+  copilot('text-embedding-3-small', 'embeddings'),
   { label: 'echo', provider: 'echo', model: 'echo', params: () => ({}) },
   ...['baseten', 'deepinfra', 'fireworks', 'groq', 'huggingface', 'jina', 'ollama'].map((name) =>
     preset(name, 'm'),
