@@ -6,7 +6,7 @@ const both: ProviderPaths = { ...chat, ...responses }
 const messages: ProviderPaths = { ...chat, messages: '/v1/messages' }
 const embeddings: ProviderPaths = { embeddings: '/embeddings' }
 
-/** APIs by the start of the model's name, the first match counts: `supported_endpoints` of the service's models. */
+/** APIs by the start of the model's name, as its `supported_endpoints` list them. The first match counts. */
 const apis: readonly [start: string, paths: ProviderPaths][] = [
   ['claude-', messages],
   ['grok-', responses],
