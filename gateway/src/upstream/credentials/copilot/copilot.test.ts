@@ -30,11 +30,11 @@ function login(environment: Record<string, string>, files: Record<string, string
   return readLogin({ environment, readFileNow })
 }
 
-const home = { HOME: '/home/a' }
+const home = { HOME: '/h' }
 const all = {
-  '/home/a/.config/github-copilot/hosts.json': editor,
-  '/home/a/.config/github-copilot/apps.json': app,
-  '/home/a/.config/gh/hosts.yml': cli,
+  '/h/.config/github-copilot/hosts.json': editor,
+  '/h/.config/github-copilot/apps.json': app,
+  '/h/.config/gh/hosts.yml': cli,
 }
 
 describe('the login', () => {
@@ -42,9 +42,9 @@ describe('the login', () => {
     [{ ...home, GH_COPILOT_TOKEN: ' first ', COPILOT_GITHUB_TOKEN: 'second' }, all, 'first'],
     [{ ...home, GH_COPILOT_TOKEN: ' ', COPILOT_GITHUB_TOKEN: 'second' }, all, 'second'],
     [home, all, 'editor-token'],
-    [home, { ...all, '/home/a/.config/github-copilot/hosts.json': '{broken' }, 'app-token'],
-    [home, { '/home/a/.config/gh/hosts.yml': cli }, 'cli-token'],
-    [home, { '/home/a/.config/gh/hosts.yml': cli.replaceAll('\n', '\r\n') }, 'cli-token'],
+    [home, { ...all, '/h/.config/github-copilot/hosts.json': '{broken' }, 'app-token'],
+    [home, { '/h/.config/gh/hosts.yml': cli }, 'cli-token'],
+    [home, { '/h/.config/gh/hosts.yml': cli.replaceAll('\n', '\r\n') }, 'cli-token'],
     [{ ...home, XDG_CONFIG_HOME: '/x' }, { '/x/github-copilot/hosts.json': editor }, 'editor-token'],
     [{ APPDATA: '/w' }, { '/w/github-copilot/hosts.json': editor }, 'editor-token'],
     [home, {}, undefined],
@@ -60,7 +60,7 @@ describe('the login', () => {
     '{"github.com":{"oauth_token":7}}',
     '{"github.com":{"oauth_token":"a b"}}',
   ])('is not read from %s', (text) => {
-    expect(login(home, { '/home/a/.config/github-copilot/hosts.json': text })).toBeUndefined()
+    expect(login(home, { '/h/.config/github-copilot/hosts.json': text })).toBeUndefined()
   })
 
   it.each([
@@ -68,7 +68,7 @@ describe('the login', () => {
     'github.com:\nother.com:\n  oauth_token: x\n',
     '  github.com:\n    oauth_token: x\n',
   ])('is not read from %j of the GitHub CLI', (text) => {
-    expect(login(home, { '/home/a/.config/gh/hosts.yml': text })).toBeUndefined()
+    expect(login(home, { '/h/.config/gh/hosts.yml': text })).toBeUndefined()
   })
 })
 
@@ -99,7 +99,7 @@ describe('backendAuth.copilot', () => {
   it('adds the token, and a new one after a minute', async () => {
     const { state, headersOf } = fixture(all)
     expect(await headersOf(copilot)).toEqual({ authorization: 'Bearer editor-token' })
-    state.files = { '/home/a/.config/gh/hosts.yml': cli }
+    state.files = { '/h/.config/gh/hosts.yml': cli }
     expect(await headersOf(copilot)).toEqual({ authorization: 'Bearer editor-token' })
     state.now = 60_001
     expect(await headersOf(copilot)).toEqual({ authorization: 'Bearer cli-token' })
