@@ -13,8 +13,9 @@ const timerCounts = globSync('gateway/src/**/*.test.ts', { cwd: import.meta.dirn
   readFileSync(new URL(file, import.meta.url), 'utf8').includes('getTimerCount'),
 )
 
-// Three projects, and one of unit tests that count timers: functions tested beside their source, the real process over real sockets, and its console in a real
-// browser. `vitest run --project unit` is the quick loop; `npm test` runs all of them.
+// Functions are tested beside their source (`unit`; `timers` for those that count timers), the real process over real
+// sockets (`e2e`), and its console in a real browser (`browser`). `vitest run --project unit` is the quick loop;
+// `npm test` runs all of them.
 export default defineConfig({
   test: {
     sequence: { sequencer: SlowFirst },
