@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 type Table = Record<string, Record<string, string>>
 
 /** Outcomes that `gateway/test/e2e/llm-matrix.test.ts` records. */
-type Recording = { calls: Table; features: Record<string, Table> }
+type Recording = { calls: Table; features: Record<string, Table>; errors: Record<string, Table> }
 
-/** The calls and features of clients by provider, as Markdown, from the recorded outcomes of tests. */
+/** Calls, features and errors of clients by provider, as Markdown, from the recorded outcomes. */
 export function renderLlmCalls(): string {
   const file = new URL('../gateway/test/golden/llm-calls.json', import.meta.url)
-  const { calls, features }: Recording = JSON.parse(readFileSync(file, 'utf8'))
+  const { calls, features, errors }: Recording = JSON.parse(readFileSync(file, 'utf8'))
   return `# Calls by provider
 
 Generated from the outcomes of tests, in which one gateway serves every call and feature with doubles of all providers
@@ -33,10 +33,22 @@ ${renderTable('Provider', calls)}
 In a translation, the request arrives complete at the provider, and the response complete at the client: texts, calls, results, reasoning
 and token counts are compared. "without" names parts that are lost. Features that the API of the client does not have are marked with a dash.
 
-${Object.entries(features)
-  .map(([api, table]) => `### Clients of \`${api}\`\n\n${renderTable('Provider', table)}`)
-  .join('\n\n')}
+${renderTables(features)}
+
+## Errors
+
+Each double fails as its vendor does. The status is the vendor's; code (of Anthropic's API: type) and message have the shape of the client's API,
+"retry after" is the header. Status 200 is followed by the finish reason, "stream" by the code of the event that ends the stream. A dash marks
+failures that the vendor does not report.
+
+${renderTables(errors)}
 `
+}
+
+function renderTables(tables: Record<string, Table>): string {
+  return Object.entries(tables)
+    .map(([api, table]) => `### Clients of \`${api}\`\n\n${renderTable('Provider', table)}`)
+    .join('\n\n')
 }
 
 function renderTable(corner: string, table: Table): string {

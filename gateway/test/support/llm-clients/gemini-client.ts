@@ -66,7 +66,7 @@ function answerOf(bodies: readonly Json[]): Answer {
     calls: parts.flatMap(({ functionCall: call }) =>
       call ? [{ id: String(call['id'] ?? ''), name: String(call['name']), input: call['args'] }] : [],
     ),
-    finish: candidates.at(-1)?.finishReason,
+    finish: candidates.at(-1)?.finishReason ?? (bodies.at(-1)?.['promptFeedback'] as Json)?.['blockReason'],
     tokens: {
       input: usage['promptTokenCount'],
       output: (usage['candidatesTokenCount'] ?? 0) + (usage['thoughtsTokenCount'] ?? 0),

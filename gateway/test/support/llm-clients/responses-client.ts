@@ -58,7 +58,7 @@ function inputOf({ text, image, document, previous, results = [] }: Ask): unknow
   ]
 }
 
-function answerOf({ output, usage, status }: Json): Answer {
+function answerOf({ output, usage, status, incomplete_details: details }: Json): Answer {
   const items = output as Item[]
   const ofType = (wanted: string) => items.filter(({ type }) => type === wanted)
   const tokens = usage as Usage | undefined
@@ -74,7 +74,7 @@ function answerOf({ output, usage, status }: Json): Answer {
       name: String(item['name']),
       input: JSON.parse(String(item['arguments'])),
     })),
-    finish: status,
+    finish: status === 'incomplete' ? (details as Json)['reason'] : status,
     tokens: { input: tokens?.input_tokens, output: tokens?.output_tokens },
     turn: ofType('function_call'),
   }

@@ -3,8 +3,8 @@ export type ClientCall = {
   /** Value of `llm.api`. */
   readonly api: string
   path(model: string): string
-  /** A form if it contains a file. */
-  body(model: string, id?: string): object | FormData
+  /** A form if it contains a file; undefined for a WebSocket. */
+  body(model: string, id?: string): object | FormData | undefined
   /** A call that creates the object of `id`. */
   readonly follows?: ClientCall
 }
@@ -88,6 +88,7 @@ export const clientCalls: readonly ClientCall[] = [
   gemini('gemini_count_tokens', 'countTokens'),
   gemini('embed_content', 'embedContent', { content: contents[0] }),
   gemini('batch_embed_contents', 'batchEmbedContents', { requests: [{ content: contents[0] }] }),
+  { api: 'realtime', path: (model) => `/v1/realtime?model=${model}`, body: () => undefined },
   bedrock('converse', 'converse', { messages: turns }),
   bedrock('bedrock_count_tokens', 'count-tokens', { input: { converse: { messages: turns } } }),
   bedrock('invoke_model', 'invoke', { prompt: 'Hi' }),

@@ -13,9 +13,18 @@ const file = fileURLToPath(new URL('../../golden/llm-calls.json', import.meta.ur
 
 const update = process.env['UPDATE_GOLDEN'] === '1'
 
+/** The recorded outcome of plain text for clients of an API. */
+export function recordedCell(api: string, label: string): string {
+  return read().features?.[api]?.[label]?.['text'] ?? ''
+}
+
+function read(): Partial<Recording> {
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
+}
+
 /** Compares a part of the recording; UPDATE_GOLDEN=1 writes it, to be reviewed before commit. */
 export function expectRecorded<Part extends keyof Recording>(part: Part, found: Recording[Part]): void {
-  const recorded: Partial<Recording> = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
+  const recorded = read()
   if (update) {
     recorded[part] = found
     writeFileSync(file, `${JSON.stringify(recorded, null, 2)}\n`)

@@ -4,6 +4,7 @@ import { dataEvent, type Json, sse, type Wire } from './wire.ts'
 /** https://platform.openai.com/docs/api-reference/chat */
 export const chatWire: Wire = {
   name: 'chat',
+  reportsReasoning: true,
   streamType: sse,
   read(body) {
     const messages = (body['messages'] ?? []) as Json[]
@@ -56,6 +57,7 @@ function head({ model }: Json): Json {
 }
 
 function finishOf({ finish }: Generated): string {
+  if (finish === 'filtered' || finish === 'blocked') return 'content_filter'
   return finish === 'tools' ? 'tool_calls' : 'stop'
 }
 

@@ -5,6 +5,7 @@ import type { Json, Wire } from './wire.ts'
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html */
 export const converseWire: Wire = {
   name: 'converse',
+  reportsReasoning: false,
   streamType: 'application/vnd.amazon.eventstream',
   read(body) {
     const { messages, system, inferenceConfig, outputConfig, toolConfig } = body
@@ -41,6 +42,8 @@ export const converseWire: Wire = {
 }
 
 function stopOf({ finish }: Generated): string {
+  if (finish === 'filtered') return 'content_filtered'
+  if (finish === 'blocked') return 'guardrail_intervened'
   return finish === 'tools' ? 'tool_use' : finish === 'stop' ? 'end_turn' : 'stop_sequence'
 }
 

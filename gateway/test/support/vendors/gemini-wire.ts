@@ -4,6 +4,7 @@ import { dataEvent, type Json, sse, type Wire } from './wire.ts'
 /** https://ai.google.dev/api/generate-content */
 export const geminiWire: Wire = {
   name: 'generate_content',
+  reportsReasoning: true,
   streamType: sse,
   read({ contents, systemInstruction, tools, generationConfig = {} }) {
     const media = valuesOf(contents, 'inlineData') as { mimeType: string; data: string }[]
@@ -17,21 +18,20 @@ export const geminiWire: Wire = {
       tools: textsOf(valuesOf(tools ?? [], 'functionDeclarations'), 'name'),
       results: valuesOf(contents, 'functionResponse')
         .flatMap((response) => valuesOf(response, 'response'))
-        .map((response) => textsOf(response, 'output')[0] ?? JSON.stringify(response)),
+        // Clients choose the member of the result.
+        .map((response) => ['output', 'content', 'result'].flatMap((name) => textsOf(response, name)).join()),
       stops: (config['stopSequences'] ?? []) as string[],
       hasSchema: config['responseJsonSchema'] !== undefined || config['responseSchema'] !== undefined,
       reasons: valuesOf(config, 'includeThoughts').includes(true),
     }
   },
-  whole(generated, body) {
-    const candidate = {
-      content: { role: 'model', parts: partsOf(generated) },
-      finishReason: 'STOP',
-      index: 0,
-    }
-    return { candidates: [candidate], usageMetadata: usageOf(generated), ...head(body) }
+  whole(generated) {
+    if (generated.finish === 'blocked')
+      return { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: usageOf(generated), ...head }
+    const candidate = { content: { role: 'model', parts: partsOf(generated) }, ...endOf(generated), index: 0 }
+    return { candidates: [candidate], usageMetadata: usageOf(generated), ...head }
   },
-  events(generated, body) {
+  events(generated) {
     const parts = partsOf(generated).flatMap((part) =>
       typeof part['text'] === 'string' ? pieces(part['text']).map((text) => ({ ...part, text })) : [part],
     )
@@ -40,18 +40,20 @@ export const geminiWire: Wire = {
       const candidate = {
         content: { role: 'model', parts: [part] },
         index: 0,
-        ...(isLast && { finishReason: 'STOP' }),
+        ...(isLast && endOf(generated)),
       }
       const { promptTokenCount, cachedContentTokenCount, ...output } = usageOf(generated)
       const begun = { promptTokenCount, cachedContentTokenCount, totalTokenCount: promptTokenCount }
       const usageMetadata = isLast ? { ...begun, ...output } : begun
-      return dataEvent({ candidates: [candidate], usageMetadata, ...head(body) })
+      return dataEvent({ candidates: [candidate], usageMetadata, ...head })
     })
   },
 }
 
-function head(_: Json): Json {
-  return { modelVersion: 'gemini-3-pro', responseId: 'resp-1' }
+const head = { modelVersion: 'gemini-3-pro', responseId: 'resp-1' }
+
+function endOf({ finish }: Generated): Json {
+  return { finishReason: finish === 'filtered' ? 'SAFETY' : 'STOP' }
 }
 
 function partsOf({ reasoning, text, calls }: Generated): Json[] {

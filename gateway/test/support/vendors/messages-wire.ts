@@ -5,6 +5,7 @@ import { type Json, namedEvent, sse, type Wire } from './wire.ts'
 /** https://docs.anthropic.com/en/api/messages */
 export const messagesWire: Wire = {
   name: 'messages',
+  reportsReasoning: false,
   streamType: sse,
   read(body) {
     const blocks = valuesOf(body['messages'], 'content').flat() as (Json | string)[]
@@ -70,6 +71,7 @@ function head({ model = 'claude' }: Json): Json {
 
 function endOf({ finish }: Generated, body: Json): Json {
   const [sequence] = (body['stop_sequences'] ?? []) as string[]
+  if (finish === 'filtered' || finish === 'blocked') return { stop_reason: 'refusal', stop_sequence: null }
   if (finish === 'stop_sequence') return { stop_reason: 'stop_sequence', stop_sequence: sequence }
   return { stop_reason: finish === 'tools' ? 'tool_use' : 'end_turn', stop_sequence: null }
 }

@@ -1,8 +1,16 @@
 import type { ServerResponse } from 'node:http'
 import { type SeenRequest, sendJson } from '../mock-server.ts'
+import type { Tokens } from './scripted-model.ts'
 import type { Json } from './wire.ts'
 
-type Call = { name: string; path: RegExp; member?: string; answer(request: SeenRequest): Json | Buffer }
+/** `billed`: tokens of input and output; `member`: of the body, where several calls have a path. */
+type Call = {
+  name: string
+  path: RegExp
+  member?: string
+  billed?: readonly [input: number, output: number]
+  answer(request: SeenRequest): Json | Buffer
+}
 
 const usage = { prompt_tokens: 7, total_tokens: 7 }
 const vector = [0.25, -0.5, 0.125]
@@ -17,6 +25,7 @@ const calls: readonly Call[] = [
   {
     name: 'completions',
     path: /\/completions$/,
+    billed: [7, 2],
     answer: () => ({
       ...{ id: 'cmpl-1', object: 'text_completion', created: 1_760_000_000, model: 'm' },
       choices: [{ text: 'Hello', index: 0, logprobs: null, finish_reason: 'stop' }],
@@ -26,6 +35,7 @@ const calls: readonly Call[] = [
   {
     name: 'embeddings',
     path: /\/embeddings$/,
+    billed: [7, 0],
     answer: ({ json }) => ({
       object: 'list',
       model: (json as Json)['model'],
@@ -40,6 +50,7 @@ const calls: readonly Call[] = [
   {
     name: 'predict',
     path: /:predict$/,
+    billed: [7, 0],
     answer: ({ json }) => ({
       predictions: inputsOf(json, 'instances').map(() => ({
         embeddings: { values: vector, statistics: { token_count: 7, truncated: false } },
@@ -55,6 +66,7 @@ const calls: readonly Call[] = [
   {
     name: 'titan_embeddings',
     path: /\/amazon\.titan-embed[^/]*\/invoke$/,
+    billed: [7, 0],
     answer: () => ({ embedding: vector, inputTextTokenCount: 7 }),
   },
   {
@@ -85,6 +97,8 @@ const calls: readonly Call[] = [
     path: /(?:\/count_tokens|\/count-tokens:rawPredict)$/,
     answer: () => ({ input_tokens: 17 }),
   },
+  // The request is enough: the connection is refused.
+  { name: 'realtime', path: /\/realtime$/, answer: () => ({}) },
   { name: 'converse_count', path: /\/count-tokens$/, answer: () => ({ inputTokens: 17 }) },
   { name: 'gemini_count_tokens', path: /:countTokens$/, answer: () => ({ totalTokens: 17 }) },
   { name: 'embed_content', path: /:embedContent$/, answer: () => ({ embedding: { values: vector } }) },
@@ -95,8 +109,11 @@ const calls: readonly Call[] = [
   },
 ]
 
-/** Answers a call; its name, or undefined if the path is none of them. */
-export function answerOther(request: SeenRequest, response: ServerResponse): string | undefined {
+/** Answers a call; its name and tokens, or undefined if the path is none of them. */
+export function answerOther(
+  request: SeenRequest,
+  response: ServerResponse,
+): { api: string; tokens: Tokens } | undefined {
   const path = decodeURIComponent(request.path.split('?')[0] ?? '')
   const call = calls.find(
     ({ path: pattern, member }) =>
@@ -106,5 +123,6 @@ export function answerOther(request: SeenRequest, response: ServerResponse): str
   const body = call.answer(request)
   if (Buffer.isBuffer(body)) response.writeHead(200, { 'content-type': 'audio/mpeg' }).end(body)
   else sendJson(response, { status: 200, body })
-  return call.name
+  const [input, output] = call.billed ?? [0, 0]
+  return { api: call.name, tokens: { input, cached: 0, output, reasoning: 0 } }
 }

@@ -4,6 +4,7 @@ import { type Json, namedEvent, sse, type Wire } from './wire.ts'
 /** https://platform.openai.com/docs/api-reference/responses */
 export const responsesWire: Wire = {
   name: 'responses',
+  reportsReasoning: true,
   streamType: sse,
   read({ input, instructions, tools, text, reasoning }) {
     const items = Array.isArray(input) ? (input as Json[]) : []
@@ -23,7 +24,7 @@ export const responsesWire: Wire = {
   },
   whole(generated, body) {
     const output = outputOf(generated)
-    return { ...head(body), status: 'completed', output, usage: usageOf(generated) }
+    return { ...head(body), ...endOf(generated), output, usage: usageOf(generated) }
   },
   events(generated, body) {
     const begun = { ...head(body), status: 'in_progress', output: [], usage: null }
@@ -31,7 +32,7 @@ export const responsesWire: Wire = {
       { type: 'response.created', response: begun },
       { type: 'response.in_progress', response: begun },
       ...outputOf(generated).flatMap((item, index) => itemEvents(item, index)),
-      { type: 'response.completed', response: responsesWire.whole(generated, body) },
+      { type: `response.${endOf(generated).status}`, response: responsesWire.whole(generated, body) },
     ]
     return events.map((event, index) => namedEvent({ ...event, sequence_number: index }))
   },
@@ -43,6 +44,11 @@ function head({ model }: Json): Json {
     ...{ incomplete_details: null, instructions: null, metadata: {}, parallel_tool_calls: true },
     ...{ temperature: 1, tool_choice: 'auto', tools: [], top_p: 1 },
   }
+}
+
+function endOf({ finish }: Generated) {
+  if (finish !== 'filtered' && finish !== 'blocked') return { status: 'completed' }
+  return { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }
 }
 
 function outputOf({ reasoning, text, calls }: Generated): Json[] {

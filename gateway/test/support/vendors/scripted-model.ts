@@ -24,7 +24,8 @@ export type Generated = {
   reasoning: string
   text: string
   calls: readonly Call[]
-  finish: 'stop' | 'stop_sequence' | 'tools'
+  /** `blocked`: the prompt is filtered; `filtered`: the response. */
+  finish: 'stop' | 'stop_sequence' | 'tools' | 'filtered' | 'blocked'
   tokens: Tokens
 }
 
@@ -36,6 +37,8 @@ export function generate({ text, tools, results, stops, hasSchema, reasons }: Re
   const tokens = { input: 20 + (text.length % 7), cached: 6, output, reasoning: reasons ? 4 : 0 }
   const answer = { reasoning, text: '', calls: [], tokens }
   const [name] = tools
+  if (text.includes('fail:filtered_prompt')) return { ...answer, finish: 'blocked' }
+  if (text.includes('fail:filtered_output')) return { ...answer, text: 'First, ', finish: 'filtered' }
   if (results.length > 0)
     return { ...answer, text: `The results are ${results.join(' and ')}.`, finish: 'stop' }
   if (name !== undefined) {

@@ -8,16 +8,14 @@ import { bedrockMessagesWire, messagesWire } from './messages-wire.ts'
 import { answerOther } from './other-calls.ts'
 import { responsesWire } from './responses-wire.ts'
 import { generate, type Received, type Tokens } from './scripted-model.ts'
+import { errorCaseIn, errorOf, streamErrors } from './vendor-errors.ts'
 import type { Json, Wire } from './wire.ts'
 
 /** A call that a vendor has served. */
 export type Served = { api: string; received: Received | undefined }
 
-/** Tokens that a vendor has billed, and its responses. */
-export type Bill = Tokens & { responses: number }
-
-/** A server in the place of a vendor. */
-export type Vendor = MockServer & { served: Served[]; billed: Bill }
+/** A server in the place of a vendor, with the tokens that it has billed. */
+export type Vendor = MockServer & { served: Served[]; billed: Tokens }
 
 /** Key of all vendors but Google and AWS. */
 export const vendorKey = 'vendor-key-canary-8810'
@@ -39,16 +37,16 @@ const routes: readonly (readonly [path: RegExp, wire: Wire, streams?: boolean])[
   [/\/converse-stream$/, converseWire, true],
 ]
 
-/** Starts a server with the paths of all vendors; each provider has one of its own. */
-export async function startVendor(): Promise<Vendor> {
+/** Starts a server with the paths of all vendors, and the errors of one: each row has a server of its own. */
+export async function startVendor(label: string): Promise<Vendor> {
   const served: Served[] = []
-  const billed: Bill = { input: 0, cached: 0, output: 0, reasoning: 0, responses: 0 }
+  const billed: Tokens = { input: 0, cached: 0, output: 0, reasoning: 0 }
   const server = await startMockServer((request, response) => {
     if (!isAuthorized(request)) {
       sendJson(response, { status: 401, body: { error: { message: 'the credential is wrong' } } })
       return
     }
-    serve(request, response, { served, billed })
+    serve(request, response, { label, served, billed })
   }, 'file')
   return Object.assign(server, { served, billed })
 }
@@ -68,35 +66,49 @@ function secretOf(id: string): string | undefined {
 function serve(
   request: SeenRequest,
   response: ServerResponse,
-  { served, billed }: Pick<Vendor, 'served' | 'billed'>,
+  { label, served, billed }: Pick<Vendor, 'served' | 'billed'> & { label: string },
 ): void {
   const path = decodeURIComponent(request.path.split('?')[0] ?? '')
   const route = routes.find(([pattern]) => pattern.test(path))
   if (route === undefined) {
-    const api = answerOther(request, response)
-    if (api === undefined) sendJson(response, { status: 404, body: { error: { message: `no ${path}` } } })
-    else served.push({ api, received: undefined })
+    const other = answerOther(request, response)
+    if (other === undefined) sendJson(response, { status: 404, body: { error: { message: `no ${path}` } } })
+    else {
+      served.push({ api: other.api, received: undefined })
+      bill(billed, other.tokens)
+    }
     return
   }
   const body = request.json as Json
   const [, wire, streams = body['stream'] === true] = route
   const received = wire.read(body)
   served.push({ api: wire.name, received })
+  const failure = errorCaseIn(received.text)
+  const error = failure && errorOf(label, failure)
+  if (error !== undefined) {
+    error(request, response)
+    return
+  }
   const generated = generate(received)
-  bill(billed, generated.tokens)
+  bill(billed, { ...generated.tokens, ...(wire.reportsReasoning ? {} : { reasoning: 0 }) })
   if (!streams) {
     sendJson(response, { status: 200, body: wire.whole(generated, body) })
     return
   }
   response.writeHead(200, { 'content-type': wire.streamType })
-  for (const chunk of wire.events(generated, body)) response.write(chunk)
+  const isBinary = wire.streamType.startsWith('application/vnd.amazon')
+  const events = wire.events(generated, body)
+  const sent =
+    failure === 'broken_stream'
+      ? [...events.slice(0, -3), streamErrors[isBinary ? 'converse' : wire.name] ?? '']
+      : events
+  for (const event of sent) response.write(event)
   response.end()
 }
 
-function bill(billed: Bill, { input, cached, output, reasoning }: Tokens): void {
+function bill(billed: Tokens, { input, cached, output, reasoning }: Tokens): void {
   billed.input += input
   billed.cached += cached
   billed.output += output
   billed.reasoning += reasoning
-  billed.responses += 1
 }

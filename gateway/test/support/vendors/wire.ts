@@ -11,6 +11,8 @@ export type Wire = {
   /** Chunks of a streamed response. */
   events(generated: Generated, body: Json): (string | Buffer)[]
   readonly streamType: string
+  /** Whether usage contains tokens of reasoning separately. */
+  readonly reportsReasoning: boolean
 }
 
 export const sse = 'text/event-stream'

@@ -48,8 +48,8 @@ export type Provider = {
   readonly defaultHeaders?: Headers
   /** Converts a successful response of the service to one with JSON or server-sent events. */
   readReply?(endpoint: Endpoint, reply: Reply): Reply
-  /** The client's error body for an error of a service whose errors differ from those of its API. */
-  errorBody?(endpoint: Endpoint, status: number, body: string): JsonObject
+  /** The error of a call in the shape of its API, of a service whose errors differ from it. */
+  errorBody?(endpoint: Endpoint | 'passthrough', status: number, body: string): JsonObject | undefined
   /** Region of signatures, for addresses without one. */
   readonly signingRegion?: string
   /** Adds the credential to the request. */

@@ -1,20 +1,27 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { parseJsonObject } from '../../../lib/json/json.ts'
+import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
 import { isLarge } from '../../../lib/json/read.ts'
 import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import { errorBody } from '../../../pipeline/errors.ts'
 import { hideCredentials } from '../../../upstream/hidden-credential/hidden-credential.ts'
+import { announcedWaitMs } from '../models/eviction/announced-wait.ts'
 import type { Attempt } from '../request/call.ts'
+import { hasErrorShape, readUpstreamError, toErrorBody } from '../translate/upstream-error.ts'
 import { endpointOf, recordObject } from './record.ts'
-import { cancelReply, filterDecodedHeaders, readDecoded } from './reply-body.ts'
+import { cancelReply, filterDecodedHeaders, type ReplyOptions, readDecoded } from './reply-body.ts'
 import { delayIn, withDelay } from './retry-delay.ts'
 
 /**
- * Converts a provider's error response; its status is preserved. JSON in the client's API is forwarded, JSON
- * of the other API is translated, and other bodies are replaced. Throws `upstream_invalid` for redirects.
+ * Converts a provider's error response; its status is preserved. JSON in the shape of the client's API is
+ * forwarded, JSON of other shapes is translated, and other bodies are replaced. The time until the next
+ * attempt that the provider announces, in headers of its own or in the body, becomes `retry-after`. Throws
+ * `upstream_invalid` for redirects.
  */
-export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes: number): Promise<Reply> {
+export async function convertError(
+  attempt: Attempt,
+  reply: Reply,
+  { maxReplyBytes, context }: ReplyOptions,
+): Promise<Reply> {
   const { exchange, call, translation } = attempt
   const { status } = reply
   if (status < 400) {
@@ -28,29 +35,36 @@ export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes
   const headers = filterDecodedHeaders(reply.headers)
   exchange.log.errorCode ??= 'upstream_error'
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
-  const isJson = recordError(attempt, bytes)
-  if (isJson && status === 429) announceDelay(headers, bytes)
+  const object = recordError(attempt, bytes)
+  announceWait(headers, { status, object, now: context.clock.now() })
   const { errorBody: ownBody } = attempt.candidate.target.provider
-  if (isJson && !translation && !ownBody) return { status, headers, body: bytes }
-  headers['content-type'] = 'application/json'
+  const { errorFormat } = exchange
   const text = bytes.toString()
-  const converted = isJson
-    ? (translation?.error(status, text) ?? ownBody?.(call.endpoint, status, text))
-    : undefined
-  if (converted !== undefined) {
-    const isGoogle = exchange.errorFormat === 'google'
+  const own = object && ownBody?.(endpointOf(attempt), status, text)
+  const isOwn = object !== undefined && !translation && own === undefined
+  if (isOwn && hasErrorShape(errorFormat, object)) return { status, headers, body: bytes }
+  headers['content-type'] = 'application/json'
+  if (object !== undefined) {
+    const converted = translation
+      ? translation.error(status, own === undefined ? text : JSON.stringify(own))
+      : (own ?? toErrorBody(errorFormat, readUpstreamError(status, text)))
+    const isGoogle = errorFormat === 'google'
     const complete = isGoogle ? withDelay(converted, firstHeader(headers, 'retry-after')) : converted
     return { status, headers, body: Buffer.from(JSON.stringify(complete)) }
   }
-  const refusal = { status, code: 'upstream_error', message: `upstream answered with status ${status}` }
-  return { status, headers, body: Buffer.from(errorBody(exchange.errorFormat, refusal).body) }
+  const unreadable = { status, code: 'upstream_error', message: `upstream answered with status ${status}` }
+  return { status, headers, body: Buffer.from(JSON.stringify(toErrorBody(errorFormat, unreadable))) }
 }
 
-/** Sets `retry-after`, which clients of all APIs read, to the delay in an error of Google. */
-function announceDelay(headers: Headers, bytes: Buffer): void {
-  if (headers['retry-after'] !== undefined || isLarge(bytes)) return
-  const delay = delayIn(parseJsonObject(bytes.toString()) ?? {})
-  if (delay !== undefined) headers['retry-after'] = delay
+/** Sets `retry-after` where clients wait: SDKs read no other announcement of all vendors. */
+function announceWait(
+  headers: Headers,
+  { status, object = {}, now }: { status: number; object: JsonObject | undefined; now: number },
+): void {
+  if ((status !== 429 && status < 500) || headers['retry-after'] !== undefined) return
+  const waitMs = announcedWaitMs(headers, now)
+  const wait = waitMs === undefined ? delayIn(object) : String(Math.ceil(waitMs / 1000))
+  if (wait !== undefined) headers['retry-after'] = wait
 }
 
 /** Reads the body of an error completely, so that it can be examined before it is converted. */
@@ -86,10 +100,10 @@ export async function readFailedAttempt(attempt: Attempt, reply: Reply): Promise
   }
 }
 
-/** Records usage and model of an error that is a JSON object; false for other errors. */
-export function recordError(attempt: Attempt, bytes: Buffer): boolean {
+/** Reads an error that is a JSON object, and records its usage and model. Undefined for other errors. */
+export function recordError(attempt: Attempt, bytes: Buffer): JsonObject | undefined {
   const object = isLarge(bytes) ? undefined : parseJsonObject(bytes.toString())
   const endpoint = endpointOf(attempt)
   if (object !== undefined && endpoint !== 'passthrough') recordObject(attempt, endpoint, object)
-  return object !== undefined
+  return object
 }

@@ -15,7 +15,7 @@ import { convertTranscript, isPlainTranscript } from './transcript-reply.ts'
  */
 export function convertReply(attempt: Attempt, reply: Reply, options: ReplyOptions): Reply | Promise<Reply> {
   const { endpoint } = attempt.call
-  if (reply.status < 200 || reply.status > 299) return convertError(attempt, reply, options.maxReplyBytes)
+  if (reply.status < 200 || reply.status > 299) return convertError(attempt, reply, options)
   const { object } = attempt.call
   if (object !== undefined) return convertObjectCall(attempt, object, reply, options.objectIds)
   if (endpoint === 'passthrough') {

@@ -1,6 +1,8 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { errorBody } from '../../../pipeline/errors.ts'
+import type { ErrorFormat } from '../../../pipeline/exchange.ts'
+import { mayBeTooLong, statesTooLong } from './context-error.ts'
 import { parseExactObject } from './exact-json.ts'
 
 /** An error reported by an upstream. */
@@ -42,11 +44,16 @@ function errorFields(body: JsonObject): { message?: string; code?: string } {
   const error = body.error
   const source = isJsonObject(error) ? error : body
   const message = typeof error === 'string' ? error : firstString(source.message, source.detail)
-  const code = firstString(source.code, source.type, source.status)
+  const code = firstString(...[source.code, source.type, source.status].filter(isName))
   return {
     ...(message === undefined ? undefined : { message: message.slice(0, maxMessageLength) }),
     ...(code === undefined || code === 'error' ? undefined : { code: code.slice(0, 100) }),
   }
+}
+
+/** Names are codes for clients; numbers repeat the status, or differ from vendor to vendor. */
+function isName(code: JsonValue | undefined): boolean {
+  return typeof code === 'string' && !/^\d+$/.test(code)
 }
 
 function firstString(...values: (JsonValue | undefined)[]): string | undefined {
@@ -74,8 +81,55 @@ const statusByType: Record<string, number> = {
 }
 
 /** The error in the shape of the client's API. */
-export function toErrorBody(format: 'openai' | 'anthropic' | 'google', error: UpstreamError): JsonObject {
-  return parseExactObject(errorBody(format, error).body) ?? {}
+export function toErrorBody(format: ErrorFormat, error: UpstreamError): JsonObject {
+  return parseExactObject(errorBody(format, inTermsOf(format, error)).body) ?? {}
+}
+
+/** Codes and texts by which clients recognise errors that they handle. */
+function inTermsOf(format: ErrorFormat, error: UpstreamError): UpstreamError {
+  const { status, code, message } = error
+  if (mayBeTooLong(status) && statesTooLong(code, message)) {
+    if (format === 'openai') return { ...error, code: 'context_length_exceeded' }
+    const isMarked = format !== 'anthropic' || message.startsWith(tooLong)
+    return isMarked ? error : { ...error, message: `${tooLong}: ${message}` }
+  }
+  // The client's own credential is valid.
+  if (status === 401) return { ...error, message: `${withoutStop(message)}: ${credentialAdvice}` }
+  if (format !== 'openai') return error
+  if (status === 429 && code !== 'insufficient_quota') return { ...error, code: 'rate_limit_exceeded' }
+  return isUnknownModel(error) ? { ...error, code: 'model_not_found' } : error
+}
+
+/** Of the calls that the gateway makes, only the model can be unknown to a provider. */
+function isUnknownModel({ status, code, message }: UpstreamError): boolean {
+  if (code === 'invalid_model') return true
+  return status === 404 && (/not_?found/i.test(code) || /\bmodel\b/i.test(message))
+}
+
+/** Clients with messages shorten the conversation at this text. */
+const tooLong = 'prompt is too long'
+const credentialAdvice = 'check the credential for the provider'
+
+function withoutStop(message: string): string {
+  return message.replace(/[.\s]+$/, '')
+}
+
+/** Whether the body of an error has the shape of an API. */
+export function hasErrorShape(format: ErrorFormat, body: JsonObject): boolean {
+  const { error } = body
+  switch (format) {
+    case 'openai':
+      return isJsonObject(error) && typeof error.message === 'string'
+    case 'anthropic':
+      return body.type === 'error' && isJsonObject(error) && typeof error.type === 'string'
+    case 'google':
+      return isJsonObject(error) && typeof error.status === 'string'
+    case 'cohere':
+    case 'aws':
+      return typeof body.message === 'string'
+    case 'text':
+      return true
+  }
 }
 
 /** The failure of an upstream whose response violates its API. */

@@ -108,3 +108,23 @@ it('reads the announced time of a response', () => {
   expect(announcedWaitMs({ 'retry-after-ms': 'soon', 'retry-after': '9' }, 0)).toBe(9_000)
   expect(announcedWaitMs({}, 0)).toBeUndefined()
 })
+
+it.each([
+  [{ 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '6m0.5s' }, 360_500],
+  [{ 'x-ratelimit-remaining-tokens-minute': '0', 'x-ratelimit-reset-tokens-minute': '6.4' }, 6_400],
+  [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '120ms' }, 120],
+  [{ 'x-ratelimit-remaining-requests': '3', 'x-ratelimit-reset-requests': '9s' }, undefined],
+  [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': 'soon' }, undefined],
+  [{ 'x-ratelimit-remaining-requests': '0' }, undefined],
+  [
+    {
+      'anthropic-ratelimit-requests-remaining': '0',
+      'anthropic-ratelimit-requests-reset': '1970-01-01T00:00:09Z',
+      'anthropic-ratelimit-tokens-remaining': '0',
+      'anthropic-ratelimit-tokens-reset': '1970-01-01T00:00:05Z',
+    },
+    9_000,
+  ],
+])('the wait is that of the exhausted limit: %j', (headers, expected) => {
+  expect(announcedWaitMs(headers, 0)).toBe(expected)
+})

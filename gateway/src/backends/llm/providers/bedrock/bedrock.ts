@@ -82,7 +82,8 @@ export const bedrockKind: ProviderKind = {
       changesFor: (endpoint) => (endpoint === 'converse' ? converseChanges : changes[endpoint]),
       anthropicBetas,
       readReply,
-      errorBody: (_, status, body) => toErrorBody('anthropic', readBedrockError(status, body)),
+      errorBody: (endpoint, status, body) =>
+        endpoint === 'messages' ? toErrorBody('anthropic', readBedrockError(status, body)) : undefined,
       signingRegion: region,
       // A key of Bedrock; identities sign the requests.
       authorize: bearer,

@@ -89,6 +89,17 @@ describe('a chat request for Gemini', () => {
     expect(translated(fields as JsonObject)).toEqual(translated({}))
   })
 
+  it.each([
+    ['required', { mode: 'ANY' }],
+    [
+      { type: 'function', function: { name: 'f' } },
+      { mode: 'ANY', allowedFunctionNames: ['f'] },
+    ],
+  ])('may demand the call of one tool: %j', (choice, expected) => {
+    const fields = { tools: tools.slice(0, 1), tool_choice: choice, parallel_tool_calls: false }
+    expect(translated(fields)['toolConfig']).toEqual({ functionCallingConfig: expected })
+  })
+
   it('has thoughts by effort: budgets before Gemini 3, levels from it on', () => {
     const thinking = (fields: JsonObject) =>
       (translated(fields)['generationConfig'] as JsonObject | undefined)?.['thinkingConfig']
@@ -150,7 +161,12 @@ describe('a response of Gemini', () => {
   it('that is an error becomes an error of OpenAI', () => {
     const error = { code: 429, message: 'Quota exceeded', status: 'RESOURCE_EXHAUSTED' }
     expect(chatToGemini.error(429, JSON.stringify({ error }))).toEqual({
-      error: { message: 'Quota exceeded', type: 'rate_limit_error', param: null, code: 'RESOURCE_EXHAUSTED' },
+      error: {
+        message: 'Quota exceeded',
+        type: 'rate_limit_error',
+        param: null,
+        code: 'rate_limit_exceeded',
+      },
     })
   })
 })

@@ -28,9 +28,17 @@ export function chatToGeminiRequest(body: JsonObject): TranslatedRequest {
   set('safetySettings', google.safety_settings ?? body.safetySettings ?? body.safety_settings)
   set('cachedContent', google.cached_content ?? body.cachedContent ?? body.cached_content)
   set('labels', body.labels)
-  if (tools !== undefined && body.parallel_tool_calls === false)
-    refusals.add('parallel_tool_calls', 'Gemini has no setting against parallel calls')
+  if (tools !== undefined && body.parallel_tool_calls === false && !forcesOneTool(body))
+    refusals.add(
+      'parallel_tool_calls',
+      'Gemini calls several tools at once unless tool_choice forces one of them',
+    )
   return refusals.result(translated)
+}
+
+/** Structured output of clients: the response is the call of one tool. */
+function forcesOneTool({ tools, tool_choice: choice }: JsonObject): boolean {
+  return isJsonObject(choice) || (choice === 'required' && Array.isArray(tools) && tools.length === 1)
 }
 
 const translatedFields: ReadonlySet<string> = new Set([

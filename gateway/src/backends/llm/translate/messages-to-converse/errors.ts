@@ -16,6 +16,15 @@ const statusByException: Readonly<Record<string, number>> = {
   validation: 400,
 }
 
+/** Errors outside of streams have their name in a header. */
+const codeByStatus: Readonly<Record<number, string>> = {
+  400: 'validation_error',
+  403: 'access_denied',
+  404: 'not_found',
+  429: 'throttled',
+  503: 'service_unavailable',
+}
+
 /** Advice for errors whose text has none. */
 const advice: readonly (readonly [status: number, text: RegExp, advice: string])[] = [
   [400, /on-demand throughput/i, 'use the id of an inference profile, such as us.<model>, as the model'],
@@ -32,8 +41,10 @@ const advice: readonly (readonly [status: number, text: RegExp, advice: string])
 
 /** An error of Amazon Bedrock, with advice. The text of the service is preserved. */
 export function readBedrockError(status: number, body: string): UpstreamError {
-  const error = readUpstreamError(status, body)
+  const read = readUpstreamError(status, body)
   const { Message: message } = parseExactObject(body) ?? {}
+  const code = read.code === 'upstream_error' ? (codeByStatus[status] ?? read.code) : read.code
+  const error = { ...read, code }
   return withAdvice(typeof message === 'string' ? { ...error, message } : error)
 }
 

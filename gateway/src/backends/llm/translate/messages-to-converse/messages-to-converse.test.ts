@@ -201,6 +201,14 @@ describe('a request', () => {
     expect(refused(body)).toContain(message)
   })
 
+  it.each([
+    [{ type: 'any', disable_parallel_tool_use: true }, { any: {} }],
+    [{ type: 'tool', name: 'f', disable_parallel_tool_use: true }, { tool: { name: 'f' } }],
+  ])('may demand the call of one tool: %j', (choice, expected) => {
+    const tools = [{ name: 'f', input_schema: {} }]
+    expect(translated({ tools, tool_choice: choice }).toolConfig).toMatchObject({ toolChoice: expected })
+  })
+
   it('of chat completions has a limit only if the client has one', () => {
     const request = (more: JsonObject) =>
       chatToConverse.request({ model: 'm', messages: [user('Hi')], ...more })

@@ -20,6 +20,7 @@ export function toToolConfig(
   }
   specs.push(...called.map((name) => ({ toolSpec: { name, inputSchema: openSchema } })))
   if (specs.length === 0) return undefined
+  refuseSingleCalls(choice, specs.filter(({ toolSpec }) => toolSpec !== undefined).length, refusals)
   const toolChoice = toToolChoice(choice, refusals)
   return { tools: specs, ...(toolChoice === undefined ? undefined : { toolChoice }) }
 }
@@ -64,11 +65,17 @@ function toSpec(tool: JsonObject, path: string, refusals: Refusals): JsonObject 
   }
 }
 
+/** Structured output of clients is accepted: the response is the call of one forced tool. */
+function refuseSingleCalls(choice: JsonValue | undefined, tools: number, refusals: Refusals): void {
+  if (!isJsonObject(choice) || choice.disable_parallel_tool_use !== true) return
+  if (choice.type === 'tool' || (choice.type === 'any' && tools === 1)) return
+  const message = 'the Converse API cannot forbid parallel calls unless the choice forces one tool'
+  refusals.add('tool_choice.disable_parallel_tool_use', message)
+}
+
 function toToolChoice(choice: JsonValue | undefined, refusals: Refusals): JsonObject | undefined {
   if (isAbsent(choice)) return undefined
-  const { type, name, disable_parallel_tool_use: single } = isJsonObject(choice) ? choice : {}
-  if (single === true)
-    refusals.add('tool_choice.disable_parallel_tool_use', 'the Converse API cannot forbid parallel calls')
+  const { type, name } = isJsonObject(choice) ? choice : {}
   switch (type) {
     case 'auto':
       return { auto: {} }

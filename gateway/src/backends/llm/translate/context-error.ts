@@ -21,10 +21,10 @@ const codes: ReadonlySet<unknown> = new Set([
 /**
  * Messages of providers without a code for it: Anthropic ("prompt is too long: 9 tokens > 8 maximum"), vLLM
  * and Mistral ("maximum context length"), Bedrock ("Input is too long for requested model"), Gemini ("input
- * token count (9) exceeds the maximum number of tokens").
+ * token count (9) exceeds the maximum number of tokens"), Cohere ("too many tokens: ...").
  */
 const message =
-  /prompt is too long|(?:maximum|model'?s) context length|context (?:length|window|size) (?:is )?exceeded|exceeds? (?:the )?(?:available |maximum |model'?s )?context|input is too long|input token count .{0,40}exceeds|too large for model with \d+ maximum context/i
+  /prompt is too long|(?:maximum|model'?s) context length|context (?:length|window|size) (?:is )?exceeded|exceeds? (?:the )?(?:available |maximum |model'?s )?context|input is too long|input token count .{0,40}exceeds|too large for model with \d+ maximum context|too many tokens:/i
 
 /** Whether an error of a provider states that the prompt is too long for the model. */
 export function isTooLong(body: Buffer): boolean {
@@ -32,7 +32,12 @@ export function isTooLong(body: Buffer): boolean {
   const object = parseJsonObject(body.toString())
   if (object === undefined) return false
   const error = isJsonObject(object['error']) ? object['error'] : object
-  return codes.has(error['code']) || codes.has(error['type']) || message.test(messageOf(error, object))
+  return codes.has(error['type']) || statesTooLong(error['code'], messageOf(error, object))
+}
+
+/** Likewise, of an error that is read. */
+export function statesTooLong(code: unknown, text: string): boolean {
+  return codes.has(code) || message.test(text)
 }
 
 function messageOf(error: JsonObject, object: JsonObject): string {
