@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../lib/json/json.ts'
-import { findAmbiguousLlmName } from './llm-names.ts'
+import { findAmbiguousInvokeName, findAmbiguousLlmName } from './llm-names.ts'
 
 const message = (content: unknown) =>
   ({ model: 'm', messages: [{ role: 'assistant', content }] }) as JsonObject
@@ -33,5 +33,20 @@ describe('names of LLM calls', () => {
     const token = { token: 'a', logprob: -1, bytes: [97] }
     const content = Array.from({ length: 2_000 }, () => ({ ...token, top_logprobs: Array(20).fill(token) }))
     expect(findAmbiguousLlmName({ choices: [{ index: 0, logprobs: { content } }] })).toBeUndefined()
+  })
+})
+
+describe('names of InvokeModel', () => {
+  const toolUse = { toolUseId: 't', name: 'n', input: { URL: 'x' } }
+  const nova: JsonObject = { messages: [{ role: 'assistant', content: [{ toolUse }] }] }
+
+  it('are free below the top, because the API is that of a vendor', () => {
+    expect(findAmbiguousInvokeName(nova)).toBeUndefined()
+    expect(findAmbiguousInvokeName({ ...nova, Messages: [] })).toMatchObject({ path: 'Messages' })
+  })
+
+  it('are those of messages with a version of Anthropic', () => {
+    const claude = { anthropic_version: 'bedrock-2023-05-31', messages: [{ role: 'user', Content: 'x' }] }
+    expect(findAmbiguousInvokeName(claude)).toMatchObject({ path: 'messages[0].Content' })
   })
 })

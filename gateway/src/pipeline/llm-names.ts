@@ -142,3 +142,10 @@ function compileTopNames(): FindAmbiguousName {
   const find = compileJsonNames({ fields: [...names(requestFields), ...Object.keys(free)], free: {} })
   return (value) => find(Object.fromEntries(Object.keys(value).map((name) => [name, null])))
 }
+
+/**
+ * The same for bodies and chunks of `InvokeModel`. Messages of Anthropic have known names everywhere; the API of
+ * other bodies is that of their vendor, whose tools have inputs of their own.
+ */
+export const findAmbiguousInvokeName: FindAmbiguousName = (body) =>
+  Object.hasOwn(body, 'anthropic_version') ? findAmbiguousLlmName(body) : findAmbiguousTopName(body)

@@ -6,6 +6,7 @@ import type { LlmApi, LlmMessage } from '../../../pipeline/llm-message.ts'
 import {
   findAmbiguousConverseName,
   findAmbiguousGeminiName,
+  findAmbiguousInvokeName,
   findAmbiguousLlmName,
 } from '../../../pipeline/llm-names.ts'
 import type { Call } from './call.ts'
@@ -85,6 +86,8 @@ export function ambiguousNamesOf(endpoint: Endpoint | 'passthrough'): FindAmbigu
     case 'converse':
     case 'converse_count':
       return findAmbiguousConverseName
+    case 'invoke':
+      return findAmbiguousInvokeName
     default:
       return findAmbiguousLlmName
   }

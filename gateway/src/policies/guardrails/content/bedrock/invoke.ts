@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../../lib/json/json.ts'
+import { findAmbiguousInvokeName } from '../../../../pipeline/llm-names.ts'
 import type { ContentReader, GuardedText, TextPart } from '../content-reader.ts'
 import { stringsIn } from '../parts.ts'
 
@@ -10,6 +11,7 @@ export const invokeContent: ContentReader = {
   separator: '',
   dropsEmptied: false,
   emptyLogprobs: 'null',
+  findAmbiguousName: findAmbiguousInvokeName,
   request: (body) => bodyText('user', body),
   reply: (body) => bodyText('assistant', body),
   event(event, found) {
