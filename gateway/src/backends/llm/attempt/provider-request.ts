@@ -79,8 +79,8 @@ function outgoingRequest(
 ): OutgoingRequest {
   const { facts, forwarding, cancellation } = exchange
   const { provider, origin } = candidate.target
-  const query = queryOf(exchange)
-  // The query of a Gemini call contains the form of its response, and often a key.
+  const query = call.anthropic?.source === 'body' ? '' : queryOf(exchange)
+  // Queries of clouds contain keys or signatures of the client, and the form of the response.
   const others = call.modelInPath ? '' : query
   if (call.endpoint === 'realtime') return realtimeRequest(exchange, call, candidate, path)
   return {

@@ -221,8 +221,9 @@ describe('calls of Bedrock', () => {
     const body = { anthropic_version: 'bedrock-2023-05-31', max_tokens: 5, messages }
     const config: LlmConfig = { models: [{ name: '*', provider: 'anthropic', params: { apiKey: 'k' } }] }
     const gateway = fixtureGateway(config, () => jsonReply({}))
-    const { exchange } = await call(gateway, { path, body })
+    const { exchange } = await call(gateway, { path, body, query: '?X-Amz-Security-Token=secret' })
     expect(bodyOf(gateway.sent[0])).toEqual({ model: 'claude-x', stream: true, max_tokens: 5, messages })
+    expect(gateway.sent[0]?.path).toBe('/v1/messages')
     expect(exchange.facts.llm).toMatchObject({ api: 'messages', requestModel: 'claude-x', streaming: true })
     expect(exchange.llm?.operation.api).toBe('messages')
   })
