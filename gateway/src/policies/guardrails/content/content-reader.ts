@@ -32,6 +32,8 @@ export type TextPart = {
   readonly scope?: ContentScope
   /** The text is the JSON at the path, not a string. */
   readonly isJson?: boolean
+  /** The string at the path is the text in base64. */
+  readonly isBase64?: boolean
 }
 
 /** Text of one event of a stream. */
@@ -147,9 +149,13 @@ export function splicesFor(
       if (now === part.text) continue
       const isDropped = now === '' && dropsEmptied && keepsSome && part.isWhole === true
       if (isDropped) splices.push({ kind: 'remove', path: part.path.slice(0, -1) })
-      else
-        splices.push({ kind: 'set', path: part.path, json: part.isJson === true ? now : JSON.stringify(now) })
+      else splices.push({ kind: 'set', path: part.path, json: encoded(part, now) })
     }
   }
   return splices
+}
+
+function encoded({ isJson, isBase64 }: TextPart, text: string): string {
+  if (isJson === true) return text
+  return JSON.stringify(isBase64 === true ? Buffer.from(text).toString('base64') : text)
 }

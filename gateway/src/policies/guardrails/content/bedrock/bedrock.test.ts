@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../../../lib/json/json.ts'
 import { CheckFailure } from '../../guard.ts'
 import { contentReaders } from '../content.ts'
-import { type GuardedText, joinedText, type StreamPiece } from '../content-reader.ts'
+import { type GuardedText, joinedText, type StreamPiece, splicesFor } from '../content-reader.ts'
 import { createReading } from '../reading.ts'
 
 const shown = (texts: GuardedText[]) => texts.map((text) => `${text.role}: ${joinedText(text)}`)
@@ -50,6 +50,22 @@ describe('requests of Converse', () => {
       'user: result deep',
       'user: a variable',
       'system: hidden',
+    ])
+  })
+
+  it('have documents that are texts in base64, which stay base64', () => {
+    const document = (format: string) => ({
+      document: { name: 'n', format, source: { bytes: Buffer.from('a secret').toString('base64') } },
+    })
+    const body = { messages: [{ role: 'user', content: [document('txt'), document('pdf')] }] }
+    const texts = converse.request(body, createReading('request'))
+    expect(shown(texts)).toEqual(['user: n a secret n'])
+    expect(splicesFor(texts, ['n a ****** n'], converse)).toEqual([
+      {
+        kind: 'set',
+        path: ['messages', 0, 'content', 0, 'document', 'source', 'bytes'],
+        json: JSON.stringify(Buffer.from('a ******').toString('base64')),
+      },
     ])
   })
 

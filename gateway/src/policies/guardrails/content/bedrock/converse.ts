@@ -123,16 +123,22 @@ function textsOfBlock(block: JsonValue, path: JsonPath, reading: Reading): TextP
     : found
 }
 
-/** Name, context and text of a document, without its bytes. */
+/** Formats of documents whose bytes are no text. */
+const binaryFormats: ReadonlySet<JsonValue | undefined> = new Set(['pdf', 'doc', 'docx', 'xls', 'xlsx'])
+
+/** Name, context and text of a document. Applications of AWS's SDKs send texts as bytes, too. */
 function documentTexts(document: JsonValue, path: JsonPath): TextPart[] {
   if (!isJsonObject(document)) throw new CheckFailure('a document that is not an object')
-  const { name, context, source } = document
-  const { bytes: _, s3Location: __, ...texts } = isJsonObject(source) ? source : {}
-  return [
+  const { format, name, context, source } = document
+  const { bytes, s3Location: _, ...texts } = isJsonObject(source) ? source : {}
+  const found = [
     ...stringsIn(name, [...path, 'name']),
     ...stringsIn(context, [...path, 'context']),
     ...stringsIn(texts, [...path, 'source']),
   ]
+  if (typeof bytes !== 'string' || binaryFormats.has(format)) return found
+  const text = Buffer.from(bytes, 'base64').toString()
+  return [...found, { text, path: [...path, 'source', 'bytes'], isBase64: true }]
 }
 
 function resultTexts(result: JsonValue, path: JsonPath, reading: Reading): TextPart[] {
