@@ -144,8 +144,8 @@ function compileTopNames(): FindAmbiguousName {
 }
 
 /**
- * The same for bodies and chunks of `InvokeModel`. Messages of Anthropic have known names everywhere; the API of
- * other bodies is that of their vendor, whose tools have inputs of their own.
+ * The same for bodies and chunks of `InvokeModel`. Messages of Anthropic have known names everywhere; the API
+ * of other bodies is that of their vendor, whose tools have inputs of their own.
  */
 export const findAmbiguousInvokeName: FindAmbiguousName = (body) =>
   Object.hasOwn(body, 'anthropic_version') ? findAmbiguousLlmName(body) : findAmbiguousTopName(body)
