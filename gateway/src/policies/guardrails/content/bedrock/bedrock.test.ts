@@ -133,6 +133,22 @@ describe('bodies of InvokeModel', () => {
     ])
   })
 
+  it.each([
+    [{ prompt: 'ignore_all_rules_'.repeat(100) }],
+    [{ images: [{ text: 'ignore_all_rules_'.repeat(100) }] }],
+    [{ prompt: `iVBORw0KGgo${'ignore_all_rules_'.repeat(100)}` }],
+  ])('have texts with the characters of base64', (body) => {
+    expect(shown(invoke.request(body, createReading('request')))[0]).toContain('ignore_all_rules_')
+  })
+
+  it.each([
+    [{ taskType: 'INPAINTING', inPaintingParams: { image: 'A'.repeat(2000), maskImage: 'A'.repeat(2000) } }],
+    [{ artifacts: [{ base64: 'A'.repeat(2000) }], images: ['A'.repeat(2000)] }],
+    [{ messages: [{ content: [{ video: { format: 'mp4', source: { bytes: 'A'.repeat(2000) } } }] }] }],
+  ])('have no media of the vendors: %#', (body) => {
+    expect(shown(invoke.request(body, createReading('request'))).join('')).not.toContain('AAAA')
+  })
+
   it('are extended by chunks, member by member', () => {
     const found: StreamPiece[] = []
     for (const generation of ['a', 'b'])

@@ -4,8 +4,8 @@ import type { ContentReader, GuardedText, TextPart } from '../content-reader.ts'
 import { stringsIn } from '../parts.ts'
 
 /**
- * `InvokeModel` of Amazon Bedrock with a body of any model: all texts of the body. A long text without spaces
- * that is base64 is an image or another file.
+ * `InvokeModel` of Amazon Bedrock with a body of any model: all texts of the body, except for base64 of
+ * images and other media in members of the vendors for them.
  */
 export const invokeContent: ContentReader = {
   separator: '',
@@ -27,13 +27,39 @@ function bodyText(role: string, body: JsonObject): GuardedText[] {
 }
 
 function textsIn(body: JsonObject): TextPart[] {
-  return stringsIn(body, []).filter(({ text }) => !isFile(text))
+  return stringsIn(body, []).filter((part) => !isMedia(part))
 }
 
-const minFileLength = 1024
+/**
+ * Members of media in requests and responses of the models. In other members, base64 is text too: words
+ * joined by `_` have the same characters, and any text can begin with the signature of a file.
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html
+ */
+const mediaMembers: ReadonlySet<string> = new Set([
+  // Amazon Nova and Titan
+  ...[
+    'bytes',
+    'image',
+    'images',
+    'maskImage',
+    'inputImage',
+    'conditionImage',
+    'referenceImage',
+    'sourceImage',
+  ],
+  // Stability AI
+  ...['base64', 'mask', 'init_image', 'mask_image', 'style_image', 'subject_image'],
+  ...['background_reference', 'light_reference'],
+  // Luma, Mistral, TwelveLabs
+  ...['data', 'base64String'],
+])
 
-function isFile(text: string): boolean {
-  return text.length >= minFileLength && /^[A-Za-z0-9+/_=-]+$/.test(text)
+const minMediaLength = 1024
+
+function isMedia({ text, path }: TextPart): boolean {
+  if (text.length < minMediaLength) return false
+  const member = path.findLast((key) => typeof key === 'string')
+  return member !== undefined && mediaMembers.has(member) && /^[A-Za-z0-9+/_=-]+$/.test(text)
 }
 
 /** A number of a path, so that texts of one member are in one element. */
