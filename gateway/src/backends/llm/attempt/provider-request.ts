@@ -20,6 +20,7 @@ import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
 import { setAnthropicFields } from './anthropic-fields.ts'
+import { converseFields, fieldsAround, setConfigured } from './configured-fields.ts'
 import { requestsWithModel } from './embed-requests.ts'
 import { endpointLabels } from './endpoint-labels.ts'
 import { realtimeRequest } from './realtime-request.ts'
@@ -265,11 +266,15 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
     set.set('model', JSON.stringify(model))
   if (call.endpoint === 'passthrough' || call.unchanged)
     return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
-  for (const [name, text] of target.overrides) set.set(name, text)
-  for (const [name, text] of target.defaults) {
+  // The body of a count has no fields of a request at its top.
+  if (call.endpoint === 'converse_count') return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
+  const { overrides, defaults, removed } =
+    call.endpoint === 'converse' ? converseFields(value, target) : target
+  for (const [name, text] of overrides) set.set(name, text)
+  for (const [name, text] of defaults) {
     if (!Object.hasOwn(value, name) && !set.has(name)) set.set(name, text)
   }
-  for (const name of target.removed ?? none) remove.add(name)
+  for (const name of removed ?? none) remove.add(name)
   if (call.itemIds !== undefined) setItemIds(json, call.itemIds, set)
   if (call.reference !== undefined) set.set('previous_response_id', JSON.stringify(call.reference.stored.id))
   requestUsage(json, call, set)
@@ -358,16 +363,15 @@ function translateRequest(
   translation: Translation,
 ): { kind: 'object'; value: JsonObject; settings: JsonObject | undefined } | Refused {
   const edited: JsonObject = { ...value, model }
-  const isGemini = isGeminiEndpoint(call.pathEndpoint)
-  if (!isGemini) setConfigured(edited, target)
+  const { before, after } = fieldsAround(edited, call.pathEndpoint, target)
+  if (before) setConfigured(edited, before)
   const translated = translation.request(edited)
   if (translated.kind === 'unsupported') {
     const { param, message } = translated
     return { kind: 'refused', refusal: { status: 400, code: 'unsupported_parameter', message, param } }
   }
   const { settings } = translated
-  // Settings of a Gemini request are not at its top, where those of other APIs are.
-  if (isGemini) setConfigured(translated.body, target)
+  if (after) setConfigured(translated.body, after)
   const body = withRenamedLimit(translated.body, translation, { target, model })
   const streaming = edited['stream'] === true
   const changes = target.provider.changesFor?.(translation.upstream, { model, streaming })
@@ -375,13 +379,6 @@ function translateRequest(
   for (const [name, text] of changes.set) body[name] = JSON.parse(text)
   for (const name of changes.remove) delete body[name]
   return { kind: 'object', value: body, settings }
-}
-
-/** Applies the configured fields. */
-function setConfigured(body: JsonObject, { overrides, removed = none, defaults }: Target): void {
-  for (const [name, text] of overrides) body[name] = JSON.parse(text)
-  for (const name of removed) delete body[name]
-  for (const [name, text] of defaults) if (!Object.hasOwn(body, name)) body[name] = JSON.parse(text)
 }
 
 function withRenamedLimit(

@@ -36,6 +36,17 @@ describe('the output limit of a call', () => {
     expect(outputLimit('chat', { max_tokens: 50 }, { ...none, defaults: overrides })).toBe(50)
     expect(outputLimit('chat', {}, { ...none, defaults: overrides })).toBe(5)
   })
+
+  it('of Bedrock is the largest of request and overrides, else the default', () => {
+    const fields = new Map([['max_tokens', '60']])
+    const nested = new Map([['inferenceConfig', '{"maxTokens":70}']])
+    const request = { inferenceConfig: { maxTokens: 50 } }
+    expect(outputLimit('converse', request, { ...none, overrides: fields })).toBe(60)
+    expect(outputLimit('converse', request, { ...none, overrides: nested })).toBe(70)
+    expect(outputLimit('converse', request, { ...none, defaults: fields })).toBe(50)
+    expect(outputLimit('converse', {}, { ...none, defaults: fields })).toBe(60)
+    expect(outputLimit('converse', {}, none)).toBe(4096)
+  })
 })
 
 const config = { models: [{ name: '*', provider: 'openai' }], passthrough: true }

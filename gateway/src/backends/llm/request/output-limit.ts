@@ -40,7 +40,7 @@ export function outputLimit(
   assumed = assumedTokens,
 ): number {
   if (endpoint === 'generate_content') return contentLimit(request, assumed)
-  if (endpoint === 'converse' || endpoint === 'invoke') return bedrockLimit(request, assumed)
+  if (endpoint === 'converse' || endpoint === 'invoke') return bedrockLimit(request, fields, assumed)
   const names = limits[endpoint]
   if (names === undefined) return 0
   const tokens = highest(names.tokens, request, fields) ?? assumed
@@ -60,16 +60,25 @@ function contentLimit(request: ExactJsonObject, assumed: number): number {
 /** Names of the limit in the APIs of Bedrock's models, at the top or in one of these objects. */
 const bedrockNames = [
   ...['maxTokens', 'max_tokens', 'max_new_tokens', 'maxTokenCount', 'max_gen_len'],
-  ...['max_completion_tokens', 'max_tokens_to_sample'],
+  ...['max_completion_tokens', 'max_output_tokens', 'max_tokens_to_sample'],
 ]
 const bedrockConfigs = ['inferenceConfig', 'textGenerationConfig', 'additionalModelRequestFields']
 
-function bedrockLimit(request: ExactJsonObject, assumed: number): number {
+function bedrockLimit(request: ExactJsonObject, fields: ConfiguredFields, assumed: number): number {
+  const found = [...bedrockLimitsIn(request), ...bedrockLimitsIn(parsedFields(fields.overrides))]
+  const limits = found.length === 0 ? bedrockLimitsIn(parsedFields(fields.defaults)) : found
+  return Math.min(maxTokens, limits.length === 0 ? assumed : Math.max(...limits))
+}
+
+function bedrockLimitsIn(request: ExactJsonObject): number[] {
   const configs = bedrockConfigs.map((name) => request[name]).filter(isExactJsonObject)
-  const found = [request, ...configs].flatMap((fields) =>
+  return [request, ...configs].flatMap((fields) =>
     bedrockNames.map((name) => positive(fields[name])).filter((tokens) => tokens !== undefined),
   )
-  return Math.min(maxTokens, found.length === 0 ? assumed : Math.max(...found))
+}
+
+function parsedFields(fields: ReadonlyMap<string, string>): ExactJsonObject {
+  return Object.fromEntries([...fields].map(([name, text]) => [name, JSON.parse(text)]))
 }
 
 /** The largest of several fields; undefined if none is set. */

@@ -1,0 +1,114 @@
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from '../../../lib/json/json.ts'
+import type { Target } from '../models/target.ts'
+import type { ClientEndpoint } from '../request/endpoints.ts'
+import { isGeminiEndpoint } from '../request/gemini-path.ts'
+
+/** Fields of the configuration: JSON texts by field, and fields of the client that are not sent. */
+export type ConfiguredFields = Pick<Target, 'overrides' | 'defaults' | 'removed'>
+
+const none: ReadonlySet<string> = new Set()
+
+/** Applies the configured fields. */
+export function setConfigured(
+  body: JsonObject,
+  { overrides, removed = none, defaults }: ConfiguredFields,
+): void {
+  for (const [name, text] of overrides) body[name] = JSON.parse(text)
+  for (const name of removed) delete body[name]
+  for (const [name, text] of defaults) if (!Object.hasOwn(body, name)) body[name] = JSON.parse(text)
+}
+
+/** Members of `inferenceConfig` by the names of chat completions, messages and responses. */
+const inferenceNames: ReadonlyMap<string, string> = new Map([
+  ['max_tokens', 'maxTokens'],
+  ['max_completion_tokens', 'maxTokens'],
+  ['max_output_tokens', 'maxTokens'],
+  ['temperature', 'temperature'],
+  ['top_p', 'topP'],
+  ['stop', 'stopSequences'],
+  ['stop_sequences', 'stopSequences'],
+])
+
+/** Fields of the request that only the Converse API has. */
+const converseNames: ReadonlySet<string> = new Set([
+  ...['inferenceConfig', 'toolConfig', 'outputConfig', 'guardrailConfig', 'promptVariables'],
+  ...['additionalModelRequestFields', 'additionalModelResponseFieldPaths'],
+  ...['requestMetadata', 'performanceConfig', 'serviceTier'],
+])
+
+/** The path of a Converse request has them. */
+const pathNames: ReadonlySet<string> = new Set(['model', 'stream'])
+
+/**
+ * The configured fields for a Converse request: settings that all APIs have become members of
+ * `inferenceConfig`, other fields are unchanged.
+ */
+export function converseFields(body: JsonObject, fields: ConfiguredFields): ConfiguredFields {
+  const others = fieldsNamed(fields, (name) => !inferenceNames.has(name) && !pathNames.has(name))
+  const config = inferenceConfig(body, fields)
+  if (config === undefined) return others
+  const overrides = new Map(others.overrides).set('inferenceConfig', JSON.stringify(config))
+  return { ...others, overrides }
+}
+
+/** The configured fields of a translated call: in the API of the client, and in that of the provider. */
+export function fieldsAround(
+  body: JsonObject,
+  endpoint: ClientEndpoint | 'passthrough',
+  fields: ConfiguredFields,
+): { before?: ConfiguredFields; after?: ConfiguredFields } {
+  // Settings of these requests are not at their top, where those of other APIs are.
+  if (isGeminiEndpoint(endpoint)) return { after: fields }
+  if (endpoint === 'converse_count') return {}
+  if (endpoint !== 'converse') return { before: fields }
+  const all = converseFields(body, fields)
+  return {
+    before: fieldsNamed(all, (name) => converseNames.has(name)),
+    after: fieldsNamed(all, (name) => !converseNames.has(name)),
+  }
+}
+
+/** `inferenceConfig` with the configured settings; undefined without any. */
+function inferenceConfig(
+  body: JsonObject,
+  { overrides, defaults, removed = none }: ConfiguredFields,
+): JsonObject | undefined {
+  const names = [...inferenceNames]
+  if (!names.some(([name]) => overrides.has(name) || defaults.has(name) || removed.has(name)))
+    return undefined
+  const given = configuredObject(overrides) ?? body['inferenceConfig'] ?? configuredObject(defaults) ?? {}
+  // The service refuses other values.
+  if (!isJsonObject(given)) return undefined
+  const config = { ...given }
+  for (const [name, member] of names) setMember(config, member, overrides.get(name))
+  for (const [name, member] of names) if (removed.has(name)) delete config[member]
+  for (const [name, member] of names)
+    if (!Object.hasOwn(config, member)) setMember(config, member, defaults.get(name))
+  return config
+}
+
+function configuredObject(fields: ReadonlyMap<string, string>): JsonObject | undefined {
+  const text = fields.get('inferenceConfig')
+  return text === undefined ? undefined : parseJsonObject(text)
+}
+
+/** Sets a member from a JSON text; `null` is the default of the service. */
+function setMember(config: JsonObject, member: string, text: string | undefined): void {
+  if (text === undefined) return
+  const value: JsonValue = JSON.parse(text)
+  if (value === null) delete config[member]
+  else config[member] = member === 'stopSequences' && !Array.isArray(value) ? [value] : value
+}
+
+function fieldsNamed(
+  { overrides, defaults, removed = none }: ConfiguredFields,
+  isIncluded: (name: string) => boolean,
+): ConfiguredFields {
+  const included = (fields: ReadonlyMap<string, string>) =>
+    new Map([...fields].filter(([name]) => isIncluded(name)))
+  return {
+    overrides: included(overrides),
+    defaults: included(defaults),
+    removed: new Set([...removed].filter(isIncluded)),
+  }
+}
