@@ -107,7 +107,11 @@ function editedBody(
   { workQueue, jsonLimits }: RequestRules,
 ): EditedBody | Promise<EditedBody> {
   const bytes = editBytes(json, edits)
-  const reading = readJson(bytes, workQueue, jsonLimits)
+  // The body of the client is within the limits, also if the fields that were added are not.
+  const added = edits.set?.size ?? 0
+  const maxMembers = jsonLimits.maxMembers + added
+  const maxElements = jsonLimits.maxElements + added
+  const reading = readJson(bytes, workQueue, { ...jsonLimits, maxMembers, maxElements })
   const checked = (edited: Awaited<typeof reading>): EditedBody => {
     if (edited.kind !== 'object') throw new Error('the edited body is not a JSON object')
     return { json: edited, bytes }
