@@ -169,6 +169,15 @@ describe('the address', () => {
     expect(`${sent?.origin}${sent?.path}`).toBe(expected)
   })
 
+  it('has no query of a token count of Vertex AI', async () => {
+    const request = {
+      path: '/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict',
+      query: '?key=secret',
+      body: { model: 'claude-x', messages: [{ role: 'user', content: 'x' }] },
+    }
+    expect((await sentFor({ provider: 'anthropic' }, request)).sent?.path).toBe('/v1/messages/count_tokens')
+  })
+
   it('preserves the query of the client', async () => {
     expect((await sentFor({}, { query: '?api-version=1', body: chatBody })).sent?.path).toBe(
       '/v1/chat/completions?api-version=1',

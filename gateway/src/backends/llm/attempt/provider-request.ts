@@ -14,6 +14,7 @@ import { kindsOffering } from '../providers/providers.ts'
 import type { Call } from '../request/call.ts'
 import { type Form, writeForm } from '../request/form/form.ts'
 import { isGeminiEndpoint } from '../request/gemini-path.ts'
+import { vertexCallIn } from '../request/vertex-path.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
 import type { ItemIds } from '../stored/provider-objects.ts'
 import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
@@ -80,8 +81,9 @@ function outgoingRequest(
 ): OutgoingRequest {
   const { facts, forwarding, cancellation } = exchange
   const { provider, origin } = candidate.target
-  const query = call.anthropic?.source === 'body' ? '' : queryOf(exchange)
   // Queries of clouds contain keys or signatures of the client, and the form of the response.
+  const query =
+    vertexCallIn(requestPath(exchange)) || call.anthropic?.source === 'body' ? '' : queryOf(exchange)
   const others = call.modelInPath ? '' : query
   if (call.endpoint === 'realtime') return realtimeRequest(exchange, call, candidate, path)
   return {

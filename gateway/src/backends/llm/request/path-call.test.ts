@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { call, fixtureGateway, jsonReply } from '../../../../test/fixtures/llm.ts'
+import { bodyOf, call, fixtureGateway, jsonReply } from '../../../../test/fixtures/llm.ts'
+
+const bedrock = {
+  name: '*',
+  provider: 'bedrock',
+  params: { awsRegion: 'eu-central-1' },
+  auth: { key: 'k' },
+} as const
+const invokePath = '/model/m/invoke'
 
 describe('calls of clouds', () => {
   it.each([
@@ -12,5 +20,17 @@ describe('calls of clouds', () => {
     const body = { anthropic_version: 'v', ...Object.fromEntries(members) }
     expect((await call(gateway, { path, body })).status).toBe(status)
     expect(gateway.sent).toHaveLength(status === 200 ? 1 : 0)
+  })
+
+  it.each([
+    ['application/octet-stream', 200],
+    ['Application/Octet-Stream; x=y', 200],
+    ['application/octet-stream;charset=utf-16', 415],
+    ['application/octet-streams', 415],
+  ])('accept InvokeModel with content type %s: %i', async (type, status) => {
+    const gateway = fixtureGateway({ models: [bedrock] }, () => jsonReply({}))
+    const request = { path: invokePath, headers: { 'content-type': type }, body: { prompt: 'x' } }
+    expect((await call(gateway, request)).status).toBe(status)
+    if (status === 200) expect(gateway.sent.map((sent) => bodyOf(sent))).toEqual([{ prompt: 'x' }])
   })
 })

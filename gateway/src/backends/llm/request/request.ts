@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../lib/json/json.ts'
 import { readJson } from '../../../lib/json/read.ts'
 import type { JsonText } from '../../../lib/json/text.ts'
 import { firstHeader, type Headers } from '../../../net/http/headers.ts'
-import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
+import { type JsonMediaType, readJsonMediaType } from '../../../net/http/json-media-type.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
@@ -117,8 +117,8 @@ async function readCall(
   rules: RequestRules,
 ): Promise<Reply | undefined> {
   const { facts } = exchange
-  const mediaType = readJsonMediaType(facts.request.headers)
-  if (mediaType === 'other' && !isInvokeBody(endpoint, facts.request.headers)) {
+  const mediaType = bodyTypeOf(endpoint, facts.request.headers)
+  if (mediaType === 'other') {
     return formEndpoints.has(endpoint) ? readFormCall(exchange, endpoint, rules) : refuse(exchange, notJson)
   }
   if (mediaType === 'charset') return refuse(exchange, notUtf8)
@@ -142,9 +142,13 @@ async function readCall(
 }
 
 /** AWS's SDKs send the JSON of `InvokeModel` as bytes if the application sets no content type. */
-function isInvokeBody(endpoint: ClientEndpoint, headers: Headers): boolean {
-  return endpoint === 'invoke' && firstHeader(headers, 'content-type') === 'application/octet-stream'
+function bodyTypeOf(endpoint: ClientEndpoint, headers: Headers): JsonMediaType {
+  const type = firstHeader(headers, 'content-type')
+  if (endpoint !== 'invoke' || type === undefined) return readJsonMediaType(headers)
+  return readJsonMediaType({ 'content-type': type.replace(octetStream, 'application/json') })
 }
+
+const octetStream = /^\s*application\/octet-stream(?=\s*(?:;|$))/i
 
 /** Reads a form, and treats its texts as a JSON body. */
 async function readFormCall(
