@@ -634,6 +634,15 @@ describe('a stream of chat for a Gemini client', () => {
     expect(JSON.stringify(run([Buffer.from(stream.join(''))], {}))).not.toContain('Hm')
   })
 
+  it('without calls has content in its last event, which clients skip otherwise', () => {
+    const usage = 'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}\n\n'
+    const text = [chunk({ content: 'a' }), chunk({}, { finish_reason: 'length' }), usage, done]
+    expect(run([Buffer.from(text.join(''))]).at(-1)).toMatchObject({
+      candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, finishReason: 'MAX_TOKENS' }],
+      usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
+    })
+  })
+
   it('cut at any byte has the same events', () => {
     const bytes = Buffer.from(stream.join(''))
     const whole = run([bytes])

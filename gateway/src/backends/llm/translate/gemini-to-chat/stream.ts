@@ -71,7 +71,7 @@ export function chunkStreamToContent(context: TranslationContext): StreamTransla
       closed = true
       if (state !== 'ended') return [failure(truncatedStream)]
       const candidates = [...choices].map(([index, choice]) => ({
-        ...withParts(callsOf(choice)),
+        ...withParts(lastPartsOf(choice)),
         finishReason: toFinishReason(choice.finishReason, choice.refused),
         index,
       }))
@@ -129,6 +129,15 @@ export function chunkStreamToContent(context: TranslationContext): StreamTransla
     }
     choices.set(index, choice)
     return choice
+  }
+
+  /**
+   * Without calls, an empty text as Google sends it: clients skip a candidate without content, with the
+   * counts in its event.
+   */
+  function lastPartsOf(choice: Choice): JsonObject[] {
+    const calls = callsOf(choice)
+    return calls.length > 0 ? calls : [{ text: '' }]
   }
 
   function callsOf({ calls, thinking, finishReason }: Choice): JsonObject[] {
