@@ -20,6 +20,8 @@ export type Policy = {
   readonly repeats?: Repetition | undefined
   /** Has settings of single models, which connections of an earlier configuration do not have. */
   readonly isOfModels?: boolean
+  /** Checks the request of a connection only, so that another one later needs another connection. */
+  readonly isOfConnections?: boolean
   /**
    * Selects the policy that the request enters in place of this one; undefined for none. The selected policy
    * has the reply, the end and the explanation.

@@ -40,6 +40,7 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
     headers: { ...opening.exchange.facts.request.headers },
   }
   let { exchange: current, route, listener } = opening
+  let isOutdated = false
 
   function policiesThatRepeat(repeats: Repetition, exchange: Exchange, { policies } = route): Policy[] {
     return policies.flatMap((configured) => {
@@ -64,10 +65,14 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
   async function recheck(isExpired: boolean): Promise<Reply | undefined> {
     const latest = parts.listener()
     if (latest === listener && !isExpired) return undefined
+    if (hasEnded(opening.exchange, clock)) return sessionEnded
     const fresh = requestAgain(opening.exchange, received, clock)
     if (latest?.kind !== 'http') return routeRemoved
     const found = latest.match(fresh.facts.request, fresh.connection)
     if (found?.target.traffic !== 'llm') return routeRemoved
+    isOutdated = latest !== opening.listener && !isSuitable(opening.route, found.target)
+    // The connection ends: its facts are those of other policies.
+    if (isOutdated) return undefined
     fresh.route = found
     fresh.facts.route = found.target
     const reply = await enter(fresh, policiesThatRepeat('credential', fresh, found.target), [])
@@ -98,7 +103,7 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
       return route.policies.some(({ repeats }) => repeats === 'content')
     },
     get isOutdated() {
-      return listener !== opening.listener && route.policies.some(({ isOfModels }) => isOfModels === true)
+      return isOutdated
     },
     get current() {
       return current
@@ -108,6 +113,25 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
 
 /** The refusal of a connection whose route is not in the current configuration. */
 const routeRemoved: Reply = { status: 404, headers: {}, body: Buffer.from('the route was removed') }
+
+/** The refusal of a connection whose login session has ended. */
+const sessionEnded: Reply = { status: 401, headers: {}, body: Buffer.from('the session has ended') }
+
+function hasEnded({ auth: { session } }: Exchange, clock: Clock): boolean {
+  return session?.endsAt !== undefined && clock.now() >= session.endsAt
+}
+
+/** Whether the policies of a later configuration apply to a connection without another request. */
+function isSuitable(opened: Route, latest: Route): boolean {
+  if (latest.policies.some(({ isOfModels }) => isOfModels === true)) return false
+  const [before, after] = [checksOfConnections(opened), checksOfConnections(latest)]
+  // Compiled policies are the same objects until their configuration changes.
+  return before.length === after.length && before.every((policy, index) => policy === after[index])
+}
+
+function checksOfConnections({ policies }: Route): Policy[] {
+  return policies.filter(({ isOfConnections }) => isOfConnections === true)
+}
 
 /** Runs the request phase of policies. A failed check refuses. */
 async function enter(
@@ -163,21 +187,22 @@ function callOn(connection: Exchange, { clock, nextRequestId, createRecording }:
   }
 }
 
-/** The request of a connection as it was received. */
+/** The request of a connection as it was received, with the results of checks that do not apply again. */
 function requestAgain(connection: Exchange, request: Exchange['facts']['request'], clock: Clock): Exchange {
+  const { auth, facts } = connection
+  const { source, destination, extAuthz, extProc, metadata } = facts
   return {
     ...withoutCallState(connection),
     facts: {
-      clock,
+      ...{ clock, source, destination, extAuthz, extProc, metadata },
       request: { ...request, headers: { ...request.headers } },
-      source: connection.facts.source,
-      destination: connection.facts.destination,
-      jwt: undefined,
+      // Claims of a session, which precede those of tokens.
+      jwt: auth.session && facts.jwt,
       apiKey: undefined,
       llmRequest: undefined,
       llm: undefined,
       usage: undefined,
     },
-    auth: createAuthState(),
+    auth: { ...createAuthState(), session: auth.session },
   }
 }

@@ -38,6 +38,19 @@ function status(policies: ReturnType<typeof compile>, exchange: Exchange): numbe
   return throughPolicies(policies, exchange).status
 }
 
+it('checks of connections are the same objects until their configuration changes', () => {
+  const policies: PoliciesConfig = { extAuthz: { host: 'localhost:9000', protocol: { http: {} } } }
+  const context = fixtureContext()
+  const checks = (config: PoliciesConfig) =>
+    compilePolicies([{ name: 'llm', policies: config }], context, llm).policies.filter(
+      ({ isOfConnections }) => isOfConnections === true,
+    )
+  const [first] = checks(policies)
+  expect(first?.name).toBe('external authorization')
+  expect(checks(policies)[0]).toBe(first)
+  expect(checks({ ...policies })[0]).not.toBe(first)
+})
+
 describe('the order of policies', () => {
   const place = (step: string) => order.findIndex((entry) => entry.step === step)
 

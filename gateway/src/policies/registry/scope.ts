@@ -159,15 +159,17 @@ function compileSteps(
     documents: ofMcp?.discovery,
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
     csrf: csrf && compileCsrf(csrf),
-    oidc: oidc && compileOidc(oidc, context, scope),
+    oidc: oidc && ofConnections(compileOidc(oidc, context, scope)),
     mcpAuthentication: ofMcp?.check,
     jwtAuth: jwtAuth && compileJwtAuth(jwtAuth, context),
     basicAuth: basicAuth && compileBasicAuth(basicAuth, context),
     apiKey: apiKey && compileApiKey(apiKey, context, scope),
     extAuthz:
       extAuthz &&
-      compileConditional(extAuthz, headVariables, (variant) =>
-        compileExtAuthz(variant, context, { variables: headVariables, scope }),
+      ofConnections(
+        compileConditional(extAuthz, headVariables, (variant) =>
+          compileExtAuthz(variant, context, { variables: headVariables, scope }),
+        ),
       ),
     authorization: authorization?.beforeBody,
     requestLimits: limits.beforeBody,
@@ -202,6 +204,11 @@ function compileSteps(
       mcpAuthorization && compileMcpAuthorization(mcpAuthorization, context, labelOfItemRules(scope)),
     messageLimits: ofMessages && compileMessageLimits({ ...ofMessages, scope }, context),
   }
+}
+
+/** Marks a check whose effects a connection has until its end: a session of a browser, a remote decision. */
+function ofConnections(policy: Policy | undefined): Policy | undefined {
+  return policy && { ...policy, isOfConnections: true }
 }
 
 /** The global limits of requests: on MCP routes those without descriptors of messages. */

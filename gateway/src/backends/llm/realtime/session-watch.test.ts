@@ -104,6 +104,14 @@ describe('a connection', () => {
     expect(session.rechecks).toEqual([false, false, true, true])
   })
 
+  it('with a login session lasts longer than the token of its claims', async () => {
+    const session = watched()
+    session.current.facts.jwt = { exp: 6 } as never
+    session.current.auth.session = { endsAt: 7_500 }
+    await session.pass(4)
+    expect(session.rechecks).toEqual([false, false, true, true])
+  })
+
   it('ends when the key does not permit the model any more', async () => {
     const session = watched()
     session.current.auth.models = { allows: () => false, patterns: [] }

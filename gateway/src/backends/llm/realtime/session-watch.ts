@@ -108,8 +108,10 @@ export function watchSession(session: WatchedSession, times: SessionTimes): Sess
 /** The earliest end of the credentials of a connection. */
 function expiryOf({ current: { auth, facts } }: ConnectionCalls): number {
   const expiry = facts.jwt?.['exp']
-  const tokenEnd = typeof expiry === 'number' ? expiry * 1_000 : Number.POSITIVE_INFINITY
-  return Math.min(tokenEnd, auth.expiresAt ?? Number.POSITIVE_INFINITY)
+  const tokenEnd = typeof expiry === 'number' ? expiry * 1_000 : undefined
+  // A session is longer than the token whose claims it has.
+  const identityEnd = auth.session === undefined ? tokenEnd : auth.session.endsAt
+  return Math.min(identityEnd ?? Number.POSITIVE_INFINITY, auth.expiresAt ?? Number.POSITIVE_INFINITY)
 }
 
 function reasonOf(status: number): string {
