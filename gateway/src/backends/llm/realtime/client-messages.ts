@@ -39,7 +39,7 @@ export function createClientMessages(parts: SessionParts): MessageHandler {
     if (refusal !== undefined) return report(errorOf(refusal), received)
     const checked = await checks.request('response.create', json)
     if (checked.kind === 'event') return upstream.send(Buffer.from(checked.json.text))
-    responses.refused(eventIdOf(json.value['event_id']) ?? '')
+    responses.refused({ eventId: eventIdOf(json.value['event_id']) ?? '' })
     return report(checked.error, received)
   }
 

@@ -95,6 +95,9 @@ function startRelay({ connection, calls, near, far }: Ends, options: RealtimeOpt
     {
       ...{ client, upstream, calls, end: ending.end, clock: context.clock },
       requestModel: exchange.facts.llm?.requestModel ?? '',
+      endLate() {
+        if (responses.endLate()) ending.responseEnded()
+      },
       lose: (side) => (side === 'client' ? near : far).destroy(),
     },
     sessionTimes,

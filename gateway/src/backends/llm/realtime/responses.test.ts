@@ -40,7 +40,7 @@ function recordedCalls(admits: () => boolean = () => true): { calls: ConnectionC
   }
 }
 
-function responsesOf({ calls }: { calls: ConnectionCalls }) {
+function responsesOf({ calls }: { calls: ConnectionCalls }, context = fixtureContext()) {
   const target = {
     configuredModel: 'voice',
     provider: { name: 'openai' },
@@ -53,7 +53,7 @@ function responsesOf({ calls }: { calls: ConnectionCalls }) {
     candidate: { target, model: 'gpt-realtime' },
     call: { endpoint: 'realtime', pathEndpoint: 'realtime', candidates: [] },
   }
-  return createResponses(connection as never, calls, fixtureContext())
+  return createResponses(connection as never, calls, context)
 }
 
 function event(value: object) {
@@ -93,9 +93,45 @@ describe('the responses of a connection', () => {
     const recorded = recordedCalls()
     const responses = responsesOf(recorded)
     await responses.request(event({ type: 'response.create', event_id: 'mine' }))
-    responses.refused('other')
-    responses.refused('mine')
+    responses.refused({ eventId: 'other' })
+    responses.refused({ eventId: 'mine' })
     expect(recorded.ended).toEqual(['none false'])
+  })
+
+  it('end without usage after an error without event, unless they start soon', async () => {
+    const recorded = recordedCalls()
+    const context = fixtureContext()
+    const responses = responsesOf(recorded, context)
+    const create = () => responses.request(event({ type: 'response.create', event_id: 'mine' }))
+    await create()
+    responses.refused({ eventId: undefined })
+    context.clock.advance(4_999)
+    expect(responses.endLate()).toBe(false)
+    await responses.created({ id: 'r1' })
+    responses.done(done('r1', usage))
+    await create()
+    responses.refused({ eventId: undefined })
+    context.clock.advance(5_000)
+    expect([responses.endLate(), responses.isIdle()]).toEqual([true, true])
+    await create()
+    await create()
+    responses.refused({ eventId: undefined, code: 'conversation_already_has_active_response' })
+    expect(recorded.ended).toEqual(['9 true', 'none false', 'none false'])
+    expect(responses.isIdle()).toBe(false)
+  })
+
+  it('end with an estimate if the provider does not start them within a minute', async () => {
+    const recorded = recordedCalls()
+    const context = fixtureContext()
+    const responses = responsesOf(recorded, context)
+    await responses.created({ id: 'r1' })
+    responses.done(done('r1', usage))
+    await responses.request(event({ type: 'response.create', event_id: 'mine' }))
+    context.clock.advance(59_999)
+    expect(responses.endLate()).toBe(false)
+    context.clock.advance(1)
+    expect([responses.endLate(), responses.isIdle()]).toEqual([true, true])
+    expect(recorded.ended).toEqual(['9 true', '9 estimated false'])
   })
 
   it('are estimated by the context and the generated text if they do not report usage', async () => {

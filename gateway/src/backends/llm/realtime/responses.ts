@@ -10,6 +10,7 @@ import { estimateUsage, usageIn } from '../reply/usage.ts'
 import { type Attempt, createAttempt, createCall } from '../request/call.ts'
 import { operations } from '../request/endpoints.ts'
 import { eventIdOf } from './error-event.ts'
+import { createPendingResponses, type ProviderError } from './pending-responses.ts'
 
 /** Calls of a connection: its responses, and the transcriptions that the provider charges. */
 export type RealtimeResponses = {
@@ -22,7 +23,12 @@ export type RealtimeResponses = {
   /** Ends a response with its usage. */
   done(response: JsonObject): void
   /** Ends a request that the provider has refused. */
-  refused(eventId: string): void
+  refused(error: ProviderError): void
+  /**
+   * Ends requests that the provider has not answered in time, with an estimate unless it has reported an
+   * error. Returns whether there were any.
+   */
+  endLate(): boolean
   /** Charges a transcription. Returns the reply of a refusal, which concerns the next one. */
   transcribed(event: JsonObject, model: string | undefined): Promise<Reply | undefined>
   /** The call of a response in progress. */
@@ -51,7 +57,7 @@ export function createResponses(
   calls: ConnectionCalls,
   { clock }: Pick<CompileContext, 'clock'>,
 ): RealtimeResponses {
-  const pending: Turn[] = []
+  const pending = createPendingResponses<Turn>(clock)
   const active = new Map<string, Turn>()
   /** Tokens of the conversation, as of the last response: the input of the next one. */
   let contextTokens = 0
@@ -82,17 +88,29 @@ export function createResponses(
     call.end({ complete: isComplete, status: 200, bytesSent: generatedBytes, firstByteAt })
   }
 
+  function endRefused(turn: Turn): void {
+    turn.attempt.exchange.log.errorCode ??= 'upstream_error'
+    end(turn, false)
+  }
+
+  function endEstimated(turn: Turn): void {
+    const { attempt } = turn
+    attempt.usage = estimateUsage(undefined, contextTokens, attempt.generatedBytes)
+    attempt.usageFinal = true
+    end(turn, false)
+  }
+
   return {
     async request(event) {
-      if (pending.length >= maxPending) return tooManyPending
+      if (pending.count >= maxPending) return tooManyPending
       const turn = await start(event)
       if ('status' in turn) return turn
       if (isOver) end(turn, false)
-      else pending.push(turn)
+      else pending.add(turn)
       return undefined
     },
     async created({ id }) {
-      const requested = pending.shift()
+      const requested = pending.takeFirst()
       const turn = requested ?? (await start(withoutEvent(connection)))
       if ('status' in turn) return turn
       begin(turn)
@@ -119,12 +137,17 @@ export function createResponses(
       if (status === 'failed') attempt.exchange.log.errorCode ??= 'upstream_error'
       end(turn, status === 'completed')
     },
-    refused(eventId) {
-      const index = pending.findIndex((turn) => turn.eventId === eventId)
-      const [turn] = index === -1 ? [] : pending.splice(index, 1)
-      if (turn === undefined) return
-      turn.attempt.exchange.log.errorCode ??= 'upstream_error'
-      end(turn, false)
+    refused(error) {
+      const turn = pending.takeRefused(error)
+      if (turn !== undefined) endRefused(turn)
+    },
+    endLate() {
+      const late = pending.takeLate()
+      for (const { turn, isRefused } of late) {
+        if (isRefused) endRefused(turn)
+        else endEstimated(begin(turn))
+      }
+      return late.length > 0
     },
     async transcribed(event, model) {
       const usage = usageIn('realtime', event)
@@ -140,16 +163,11 @@ export function createResponses(
     },
     exchangeOf: (id) => active.get(id)?.attempt.exchange,
     activeIds: () => [...active.keys()],
-    isIdle: () => pending.length === 0 && active.size === 0,
+    isIdle: () => pending.count === 0 && active.size === 0,
     endAll() {
       isOver = true
-      for (const turn of pending.splice(0)) end(turn, false)
-      for (const turn of active.values()) {
-        const { attempt } = turn
-        attempt.usage = estimateUsage(undefined, contextTokens, attempt.generatedBytes)
-        attempt.usageFinal = true
-        end(turn, false)
-      }
+      for (const turn of pending.takeAll()) end(turn, false)
+      for (const turn of active.values()) endEstimated(turn)
       active.clear()
     },
   }

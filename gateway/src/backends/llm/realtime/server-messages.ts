@@ -71,8 +71,8 @@ export function createServerMessages(parts: SessionParts): MessageHandler {
         responses.done(objectIn(read.event(), 'response'))
         return undefined
       case 'error': {
-        const eventId = eventIdOf(objectIn(read.event(), 'error')['event_id'])
-        if (eventId !== undefined) responses.refused(eventId)
+        const { event_id: eventId, code } = objectIn(read.event(), 'error')
+        responses.refused({ eventId: eventIdOf(eventId), code })
         ending.responseEnded()
         return undefined
       }

@@ -43,6 +43,7 @@ function watched(refusal?: Reply) {
     {
       ...{ client: peer, upstream: peer, calls, clock, requestModel: 'voice' },
       end: (end) => ends.push(end),
+      endLate() {},
       lose: (side) => lost.push(side),
     },
     times,

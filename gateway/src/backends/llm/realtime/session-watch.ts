@@ -32,6 +32,8 @@ export type WatchedSession = {
   readonly requestModel: string
   readonly clock: Clock
   end(reason: SessionEnd): void
+  /** Ends requests of responses that the provider has not answered in time. */
+  endLate(): void
   /** Ends connections without a reader. */
   lose(side: 'client' | 'upstream'): void
 }
@@ -85,6 +87,7 @@ export function watchSession(session: WatchedSession, times: SessionTimes): Sess
   }
 
   const timer = setInterval(() => {
+    session.endLate()
     if (isChecking) return
     isChecking = true
     tick().then(
