@@ -9,9 +9,9 @@ export function isToken(text: string): boolean {
 }
 
 const credentialNames =
-  /auth|cookie|key|token|secret|passw|pwd|credential|session|jwt|assertion|oidc|signature/i
+  /auth|cookie|key|token|secret|passw|pwd|credential|session|jwt|assertion|oidc|signature|^sec-websocket-protocol$/i
 
-/** Whether values of a header of this name may be credentials. */
+/** Whether values of a header of this name may be credentials; browsers send keys as subprotocols. */
 export function isCredentialName(name: string): boolean {
   return credentialNames.test(name)
 }

@@ -11,6 +11,7 @@ describe('expressions that may read credentials', () => {
     "request.headers['X-Amzn-Oidc-Data']",
     'request.headers["x-hub-signature-256"]',
     'request.headers["x-jwt"] + "a"',
+    'request.headers["sec-websocket-protocol"]',
     'request.headers["a"] + request.headers["x-saml-assertion"]',
     'request.query',
     'jwt.rawToken.unredacted()',

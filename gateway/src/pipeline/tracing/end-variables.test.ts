@@ -34,6 +34,7 @@ describe('variables of telemetry', () => {
         'x-amzn-oidc-data',
         'signature',
         'x-account',
+        'sec-websocket-protocol',
       ].map((name) => [name, 'secret value']),
     )
     const { facts } = fixtureExchange({ headers: { ...secrets, 'x-team': 'a' }, query: '?a=secret value' })
