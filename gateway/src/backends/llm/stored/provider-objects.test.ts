@@ -92,6 +92,11 @@ const foreign = [
     'vectorStores',
   ],
   [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'tools[0].container', 'containers'],
+  [
+    { tools: [{ type: 'shell', environment: { type: 'container_reference', container_id: 'cntr_1' } }] },
+    'tools[0].environment.container_id',
+    'containers',
+  ],
   [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input[0].id', 'items'],
   [{ input: [{ type: null, id: 'msg_1' }] }, 'input[0].id', 'items'],
   [{ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }, 'input[0].id', 'items'],
@@ -126,6 +131,7 @@ it.each([
   { input: [{ type: 'reasoning', id: 'rs_1', encrypted_content: 'x' }] },
   { input: [{ ...item }, { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '{}' }] },
   { tools: [{ type: 'code_interpreter', container: { type: 'auto' } }], conversation: null, prompt: null },
+  { tools: [{ type: 'shell', environment: { type: 'container_auto' } }] },
 ])('a request with its content is forwarded: %j', async (body) => {
   const { create, sent } = gatewayOf()
   expect((await create(body)).status).toBe(200)

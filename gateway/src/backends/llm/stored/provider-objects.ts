@@ -62,6 +62,9 @@ function foreignObject(
       return `tools[${index}].vector_store_ids`
     // An object creates a container.
     if (typeof tool['container'] === 'string' && !permits('containers')) return `tools[${index}].container`
+    const { environment } = tool
+    if (isJsonObject(environment) && isPresent(environment['container_id']) && !permits('containers'))
+      return `tools[${index}].environment.container_id`
   }
   return undefined
 }
