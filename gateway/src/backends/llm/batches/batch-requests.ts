@@ -63,10 +63,11 @@ export async function openRequest(
 ): Promise<OpenedRequest> {
   const read = await readItem(item.text, format, rules)
   if (read.kind === 'refused') return { kind: 'refused', reply: refuse(exchange, read.refusal) }
-  const found = replaceFileIds(exchange, item.changed ?? read.body, rules.objectIds)
+  // Guards change the body with ids of the provider, so the client's ids are in the original one only.
+  const found = replaceFileIds(exchange, read.body, rules.objectIds)
   if (found.kind === 'refused') return { kind: 'refused', reply: refuse(exchange, found.refusal) }
-  const bytes = found.kind === 'replaced' ? found.bytes : (item.changed ?? read.body)
-  const filePlace = found.kind === 'replaced' ? { filePlace: found.place } : {}
+  const bytes = item.changed ?? (found.kind === 'replaced' ? found.bytes : read.body)
+  const ofFiles = found.kind === 'replaced' ? { filePlace: found.place, ownFiles: found.ids } : {}
   const body = validateJson(await readJson(bytes, rules.workQueue, rules.jsonLimits), findAmbiguousLlmName)
   if (body.kind === 'refused') return { kind: 'refused', reply: refuse(exchange, body.refusal) }
   const { json } = body
@@ -74,7 +75,7 @@ export async function openRequest(
   const issue = issueOf(json, model)
   const reply =
     issue === undefined
-      ? acceptCall(own, { endpoint, bytes, json, files: undefined, model, ...filePlace }, rules)
+      ? acceptCall(own, { endpoint, bytes, json, files: undefined, model, ...ofFiles }, rules)
       : refuse(exchange, issue)
   if (reply !== undefined) return { kind: 'refused', reply }
   const { call, message } = own.llm ?? {}

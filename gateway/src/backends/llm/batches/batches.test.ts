@@ -388,7 +388,7 @@ describe('a file in a request', () => {
     expect([file.status, JSON.parse(sentFile(gateway)).body]).toEqual([200, asking('gpt', 'file-up1').body])
   })
 
-  it('is refused for other providers, for ids of others, and not for ids of the provider', async () => {
+  it('is refused for other providers, and for ids of others and of the provider', async () => {
     const { gateway, id } = await stored()
     const elsewhere = await call(gateway, asking('other', id))
     expect([elsewhere.status, elsewhere.text]).toEqual([
@@ -398,7 +398,10 @@ describe('a file in a request', () => {
     const foreign = await call(gateway, asking('gpt', `${id.slice(0, -1)}_`))
     expect([foreign.status, JSON.parse(foreign.text).error.code]).toEqual([400, 'file_not_found'])
     expect(gateway.sent).toHaveLength(1)
-    expect((await call(gateway, asking('gpt', 'file-raw'))).status).toBe(200)
+    const raw = await call(gateway, asking('gpt', 'file-up1'))
+    expect([raw.status, JSON.parse(raw.text).error.code]).toEqual([400, 'object_not_found'])
+    const line1 = await call(gateway, upload(line(asking('gpt', 'file-up1').body)))
+    expect([line1.status, JSON.parse(line1.text).error.code]).toEqual([400, 'object_not_found'])
     const quoted = { model: 'gpt', messages: [{ role: 'user', content: `see "${id}" here` }] }
     await call(gateway, { body: quoted })
     expect(JSON.parse(Buffer.from(gateway.sent.at(-1)?.body as Uint8Array).toString())).toEqual(quoted)

@@ -6,7 +6,12 @@ import type { ObjectIds } from './object-ids.ts'
 /** A body with ids of the provider in place of those for clients, and the service that has the files. */
 export type FileReferences =
   | { readonly kind: 'none' }
-  | { readonly kind: 'replaced'; readonly bytes: Buffer; readonly place: string }
+  | {
+      readonly kind: 'replaced'
+      readonly bytes: Buffer
+      readonly place: string
+      readonly ids: ReadonlySet<string>
+    }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 const none: FileReferences = { kind: 'none' }
@@ -27,6 +32,7 @@ export function replaceFileIds(exchange: Exchange, bytes: Buffer, ids: ObjectIds
   if (hit === -1) return none
   const pieces: Buffer[] = []
   const owner = ownerOf(exchange)
+  const found = new Set<string>()
   let place: string | undefined
   let copied = 0
   for (; hit !== -1; hit = bytes.indexOf(start, hit + 1)) {
@@ -40,11 +46,12 @@ export function replaceFileIds(exchange: Exchange, bytes: Buffer, ids: ObjectIds
       return { kind: 'refused', refusal: unknownFile }
     if (place !== undefined && place !== file.place) return { kind: 'refused', refusal: severalPlaces }
     place = file.place
+    found.add(file.id)
     pieces.push(bytes.subarray(copied, hit), Buffer.from(JSON.stringify(file.id)))
     copied = end + 1
   }
   if (place === undefined) return none
-  return { kind: 'replaced', bytes: Buffer.concat([...pieces, bytes.subarray(copied)]), place }
+  return { kind: 'replaced', bytes: Buffer.concat([...pieces, bytes.subarray(copied)]), place, ids: found }
 }
 
 const unknownFile: Refusal = {

@@ -100,10 +100,10 @@ export const paramsSchema = object(
 /** `sharedObjects` of a model, and of `policies.ai`. */
 export const sharedObjectsSchema = list(
   enumeration(objectKinds, {
-    doc: 'Kind of objects: `conversations`, `prompts`, `vectorStores`, `containers`, or `items` of responses.',
+    doc: 'Kind of objects: `conversations`, `prompts`, `vectorStores`, `containers`, `items` of responses, `files`, or `skills`.',
   }),
   {
-    doc: 'Objects in the account of the provider that requests of `/v1/responses` may name by id, although the gateway does not know their owner: all clients of the model reach those of all others.',
+    doc: 'Objects in the account of the provider that requests may name by id, although the gateway does not know their owner: all clients of the model reach those of all others.',
     default: 'none',
     advanced: true,
     example: ['vectorStores'],

@@ -17,7 +17,8 @@ import type { Models } from '../models/models.ts'
 import { maxModelLength } from '../models/name-pattern.ts'
 import { isOfClient } from '../models/target.ts'
 import { pathsOf } from '../providers/provider.ts'
-import { type ItemIds, readObjects } from '../stored/provider-objects.ts'
+import { checkFiles } from '../stored/provider-files.ts'
+import { type ItemIds, type ObjectRules, readObjects } from '../stored/provider-objects.ts'
 import type { ResponseIds } from '../stored/response-ids.ts'
 import { placeOf } from '../stored/sealed-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
@@ -49,6 +50,8 @@ export type ParsedCall = {
   reference?: ResponseReference
   /** The service that has the files of the request; undefined without files. */
   filePlace?: string
+  /** Ids at the provider of the files that the client has named by its own ids. */
+  ownFiles?: ReadonlySet<string>
   /** Undefined for a new response. */
   stored?: StoredAction
   anthropic?: AnthropicSettings
@@ -91,6 +94,9 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
   const isStoring = endpoint === 'responses' && mode === undefined && storesResponses(resolution.candidates)
   const previous = isStoring && json ? previousOf(exchange, json.value, rules) : undefined
   if (previous && 'status' in previous) return refuse(exchange, previous)
+  const isChecked = mode === undefined && endpoint !== 'passthrough'
+  const foreignFile = isChecked && json && filesOf(json.value, parsed, resolution.candidates)
+  if (foreignFile) return refuse(exchange, foreignFile)
   const itemIds =
     isStoring && json ? objectsOf(exchange, json.value, resolution.candidates, rules) : undefined
   if (itemIds && 'status' in itemIds) return refuse(exchange, itemIds)
@@ -195,8 +201,23 @@ function objectsOf(
   const owner = ownerOf(exchange)
   return readObjects(body, {
     openItem: (id) => responseIds.openItem(id, owner),
-    permits: (kind) => candidates.every(({ target }) => target.sharedObjects.has(kind) || isOfClient(target)),
+    permits: permittedBy(candidates),
   })
+}
+
+/** A refusal for a file in the account of the gateway that the client has not uploaded through it. */
+function filesOf(
+  body: JsonObject,
+  { ownFiles = noFiles }: ParsedCall,
+  candidates: readonly Candidate[],
+): Refusal | undefined {
+  return checkFiles(body, ownFiles, permittedBy(candidates))
+}
+
+const noFiles: ReadonlySet<string> = new Set()
+
+function permittedBy(candidates: readonly Candidate[]): ObjectRules['permits'] {
+  return (kind) => candidates.every(({ target }) => target.sharedObjects.has(kind) || isOfClient(target))
 }
 
 /** Translation refuses previous responses, with a message of its own. */

@@ -132,13 +132,17 @@ async function readCall(
   if (found.kind === 'refused') return refuse(exchange, found.refusal)
   if (found.kind === 'none')
     return acceptRead(exchange, { endpoint, bytes: body.bytes, json: read.json, files: undefined }, rules)
-  const { bytes, place: filePlace } = found
+  const { bytes, place: filePlace, ids: ownFiles } = found
   const replaced = validateJson(
     await readJson(bytes, rules.workQueue, rules.jsonLimits),
     ambiguousNamesOf(endpoint),
   )
   if (replaced.kind === 'refused') return refuse(exchange, replaced.refusal)
-  return acceptRead(exchange, { endpoint, bytes, json: replaced.json, files: undefined, filePlace }, rules)
+  return acceptRead(
+    exchange,
+    { endpoint, bytes, json: replaced.json, files: undefined, filePlace, ownFiles },
+    rules,
+  )
 }
 
 /** AWS's SDKs send the JSON of `InvokeModel` as bytes if the application sets no content type. */

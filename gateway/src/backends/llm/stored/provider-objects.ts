@@ -1,8 +1,16 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 
-/** Kinds of objects in the account of a provider that requests of `/v1/responses` name by id. */
-export const objectKinds = ['conversations', 'prompts', 'vectorStores', 'containers', 'items'] as const
+/** Kinds of objects in the account of a provider that requests name by id. */
+export const objectKinds = [
+  'conversations',
+  'prompts',
+  'vectorStores',
+  'containers',
+  'items',
+  'files',
+  'skills',
+] as const
 
 export type ObjectKind = (typeof objectKinds)[number]
 
@@ -69,7 +77,8 @@ function foreignObject(
   return undefined
 }
 
-function isPresent(value: JsonValue | undefined): boolean {
+/** Whether a member is neither absent nor null. */
+export function isPresent(value: JsonValue | undefined): boolean {
   return value !== undefined && value !== null
 }
 
@@ -80,7 +89,8 @@ function isLookedUp({ type, role, encrypted_content: encrypted, result }: JsonOb
   return type === 'item_reference' || (type === 'image_generation_call' && typeof result !== 'string')
 }
 
-function refusalOf(param: string): Refusal {
+/** Refusal of an object whose owner is unknown. */
+export function refusalOf(param: string): Refusal {
   return {
     status: 400,
     code: 'object_not_found',
