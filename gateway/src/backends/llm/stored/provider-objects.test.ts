@@ -70,6 +70,14 @@ describe('an item of a response', () => {
     expect(ids).toEqual([expect.stringMatching(/^msg_1234567890_/), ids[0]])
   })
 
+  it('has its id at the provider if its content is present, after a change of the key', async () => {
+    const { create, sent } = gatewayOf()
+    const { output } = JSON.parse((await gatewayOf().create({})).text)
+    const stale = `${output[0].id.slice(0, -1)}${output[0].id.endsWith('A') ? 'B' : 'A'}`
+    expect((await create({ input: [{ ...item, id: stale }] })).status).toBe(200)
+    expect(sent().input).toEqual([item])
+  })
+
   it('is not named by other clients', async () => {
     const { gateway, create } = gatewayOf()
     const { output } = JSON.parse((await create({})).text)

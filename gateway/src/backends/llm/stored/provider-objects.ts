@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
+import { withoutMac } from './response-ids.ts'
 
 /** Kinds of objects in the account of a provider that requests name by id. */
 export const objectKinds = [
@@ -51,8 +52,10 @@ export function readObjects(body: JsonObject, { permits, openItem }: ObjectRules
     checked += 1
     if (checked > maxItemIds) return tooManyItems
     const own = openItem(id)
-    if (own !== undefined) ids.set(id, own)
-    else if (isLookedUp(item) && !permits('items')) return refusalOf(`input[${index}].id`)
+    if (own === undefined && isLookedUp(item) && !permits('items')) return refusalOf(`input[${index}].id`)
+    // An id of another key or owner is too long for providers. Its own id is no secret of an item with content.
+    const forwarded = own ?? withoutMac(id)
+    if (forwarded !== undefined) ids.set(id, forwarded)
   }
   return ids
 }

@@ -28,6 +28,14 @@ const purpose = 'llm-responses'
 /** 128 bits as text. */
 const macLength = 22
 
+/** The id of the provider in the id of an item, without a check; undefined for other forms. */
+export function withoutMac(text: string): string | undefined {
+  return sealedItem.exec(text)?.[1]
+}
+
+/** Prefix, id and MAC; ids of providers have no second underscore. */
+const sealedItem = new RegExp(`^([a-z]+_[\\w-]+)_[\\w-]{${macLength}}$`)
+
 /** Creates ids that name response and owner. */
 export function createResponseIds(context: Pick<CompileContext, 'sessionKey' | 'processKey'>): ResponseIds {
   const ids = createSealedIds(context, { purpose, prefix: 'resp_' })
