@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { call, fixtureGateway, jsonReply } from '../../../../test/fixtures/llm.ts'
+import { call, type FixtureGateway, fixtureGateway, jsonReply } from '../../../../test/fixtures/llm.ts'
 import type { ModelConfig } from '../config/config.ts'
 
 function gatewayOf(model: Partial<ModelConfig> = {}) {
@@ -82,4 +82,38 @@ it.each([
   message([], { container: { skills: [{ type: 'anthropic', skill_id: 'xlsx' }] } }),
 ])('forwards data that is no reference: %j', async (provider, path, body) => {
   expect((await gatewayOf({ provider }).create(path, body)).status).toBe(200)
+})
+
+it('accepts a file of the client in a request of a batch that a guard has changed', async () => {
+  const { gateway } = gatewayOf()
+  const form = (purpose: string, content: string) => ({
+    path: '/v1/files',
+    headers: { 'content-type': 'multipart/form-data; boundary=b1' },
+    body: Buffer.from(
+      `--b1\r\nContent-Disposition: form-data; name="purpose"\r\n\r\n${purpose}\r\n--b1\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n${content}\r\n--b1--\r\n`,
+    ),
+  })
+  const { id } = JSON.parse((await call(gateway, form('user_data', 'x'))).text)
+  const asking = (file: string) => ({
+    model: 'm',
+    messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: file } }] }],
+  })
+  const line = { custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body: asking(id) }
+  const guarded: FixtureGateway = {
+    ...gateway,
+    llm: {
+      ...gateway.llm,
+      async backend(exchange) {
+        const refused = await exchange.llm?.eachRequest?.(async ({ llm }) => {
+          const text = JSON.stringify({ ...llm?.message?.request()?.value, seed: 1 })
+          await llm?.message?.replaceRequest(Buffer.from(text))
+          return undefined
+        })
+        return refused ?? gateway.llm.backend(exchange)
+      },
+    },
+  }
+  expect((await call(guarded, form('batch', JSON.stringify(line)))).status).toBe(200)
+  const sent = Buffer.from(gateway.sent.at(-1)?.body as Uint8Array).toString()
+  expect(sent).toContain(JSON.stringify({ ...asking('r_12345'), seed: 1 }))
 })
