@@ -5,7 +5,7 @@ import { isPresent, type ObjectRules, refusalOf } from './provider-objects.ts'
 /** Members of a body with files and skills. */
 const roots = ['messages', 'input', 'tools', 'container', 'prompt', 'images', 'mask'] as const
 
-/** Members of messages, tools and their parts with further parts. Others have data of clients and of models. */
+/** Members of parts with further parts. Others have data of clients and of models. */
 const nested = [
   'content',
   'output',
@@ -25,8 +25,8 @@ const results: ReadonlySet<JsonValue | undefined> = new Set([
 ])
 
 /**
- * Returns a refusal for a file or skill in the account of the provider, whose owner is unknown. `own` are ids of
- * files that the client has named by its own ids.
+ * Returns a refusal for a file or skill in the account of the provider, whose owner is unknown. `own` are ids
+ * at the provider of files that the client has named by its own ids.
  */
 export function checkFiles(
   body: JsonObject,

@@ -53,7 +53,7 @@ export function readObjects(body: JsonObject, { permits, openItem }: ObjectRules
     if (checked > maxItemIds) return tooManyItems
     const own = openItem(id)
     if (own === undefined && isLookedUp(item) && !permits('items')) return refusalOf(`input[${index}].id`)
-    // An id of another key or owner is too long for providers. Its own id is no secret of an item with content.
+    // Providers refuse an id of another key for its length, and do not look up items with content.
     const forwarded = own ?? withoutMac(id)
     if (forwarded !== undefined) ids.set(id, forwarded)
   }
