@@ -19,7 +19,7 @@ import { isOfClient } from '../models/target.ts'
 import { pathsOf } from '../providers/provider.ts'
 import { checkFiles } from '../stored/provider-files.ts'
 import { type ItemIds, type ObjectRules, readObjects } from '../stored/provider-objects.ts'
-import type { ResponseIds } from '../stored/response-ids.ts'
+import { type ResponseIds, withoutMac } from '../stored/response-ids.ts'
 import { placeOf } from '../stored/sealed-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
 import { type AnthropicSettings, settingsInHeaders } from './anthropic-settings.ts'
@@ -201,6 +201,7 @@ function objectsOf(
   const owner = ownerOf(exchange)
   return readObjects(body, {
     openItem: (id) => responseIds.openItem(id, owner),
+    withoutMac,
     permits: permittedBy(candidates),
   })
 }

@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
-import { withoutMac } from './response-ids.ts'
 
 /** Kinds of objects in the account of a provider that requests name by id. */
 export const objectKinds = [
@@ -23,6 +22,8 @@ export type ObjectRules = {
   permits(kind: ObjectKind): boolean
   /** The id of the provider of an item of this client. */
   openItem(id: string): string | undefined
+  /** The id of the provider in the id of any client, without a check. */
+  withoutMac(id: string): string | undefined
 }
 
 /** Most items with an id: each costs 5 us. */
@@ -39,7 +40,10 @@ const tooManyItems: Refusal = {
  * Finds the items of a request for `/v1/responses`. Returns a refusal for an object whose owner is unknown,
  * because the account of the provider is that of all clients.
  */
-export function readObjects(body: JsonObject, { permits, openItem }: ObjectRules): ItemIds | Refusal {
+export function readObjects(
+  body: JsonObject,
+  { permits, openItem, withoutMac }: ObjectRules,
+): ItemIds | Refusal {
   const param = foreignObject(body, permits)
   if (param !== undefined) return refusalOf(param)
   const ids = new Map<string, string>()
