@@ -3,12 +3,11 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
-import { readRequestBody } from '../../../pipeline/request-body.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { RequestRules } from '../request/accept-call.ts'
-import { invalidField, validateJson } from '../request/body-checks.ts'
-import { type Form, readForm } from '../request/form/form.ts'
-import { readFormBoundary } from '../request/form/media-type.ts'
+import { invalidField, notJson } from '../request/body-checks.ts'
+import type { Form } from '../request/form/form.ts'
+import { readFormRequest } from '../request/form/form-request.ts'
 import { placeOf } from '../stored/sealed-ids.ts'
 import { acceptObject, offers } from './accept-object.ts'
 import { lineFormat } from './batch.ts'
@@ -21,16 +20,9 @@ const modelHeader = 'x-tollgate-model'
 
 /** Reads an upload. A file of the purpose `batch` contains requests, which are checked as single calls. */
 export async function readUpload(exchange: Exchange, rules: RequestRules): Promise<Reply | undefined> {
-  const found = readFormBoundary(exchange.facts.request.headers['content-type'])
-  if (found === undefined || found.kind === 'invalid') return refuse(exchange, notForm)
-  const body = await readRequestBody(exchange, rules)
-  if (body.kind === 'refused') return refuse(exchange, body.refusal)
-  exchange.facts.body = body.bytes
-  const read = readForm(body.bytes, found.boundary)
-  if (read.kind === 'invalid') return refuse(exchange, invalidField(undefined, read.message))
+  const read = await readFormRequest(exchange, rules, { notForm, findAmbiguousName: findAmbiguousTopName })
+  if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { fields, files } = read.form
-  const valid = validateJson(fields, findAmbiguousTopName)
-  if (valid.kind === 'refused') return refuse(exchange, valid.refusal)
   const { purpose } = fields.value
   if (typeof purpose !== 'string') return refuse(exchange, noPurpose)
   const [file] = files
@@ -101,11 +93,7 @@ function unclear(places: number): Refusal {
   }
 }
 
-const notForm: Refusal = {
-  status: 415,
-  code: 'unsupported_content_type',
-  message: 'content-type must be multipart/form-data with one boundary of letters, digits and hyphens',
-}
+const notForm: Refusal = { ...notJson, message: 'content-type must be multipart/form-data' }
 
 const noPurpose = invalidField('purpose', 'purpose must be a text such as batch or user_data')
 

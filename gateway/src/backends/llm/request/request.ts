@@ -22,7 +22,7 @@ import {
   responseNotFound,
   unknownEndpoint,
 } from './accept-call.ts'
-import { backgroundIssue, invalidField, notJson, streamIssue, validateJson } from './body-checks.ts'
+import { backgroundIssue, notJson, streamIssue, validateJson } from './body-checks.ts'
 import {
   type ClientEndpoint,
   deploymentIn,
@@ -30,8 +30,7 @@ import {
   formEndpoints,
   operations,
 } from './endpoints.ts'
-import { readForm } from './form/form.ts'
-import { readFormBoundary } from './form/media-type.ts'
+import { readFormRequest } from './form/form-request.ts'
 import { ambiguousNamesOf, configuredOf } from './llm-message.ts'
 import { acceptPathCall } from './path-call.ts'
 import { modelOfPath } from './path-model.ts'
@@ -160,17 +159,9 @@ async function readFormCall(
   endpoint: ClientEndpoint,
   rules: RequestRules,
 ): Promise<Reply | undefined> {
-  const found = readFormBoundary(exchange.facts.request.headers['content-type'])
-  if (found === undefined) return refuse(exchange, notForm)
-  if (found.kind === 'invalid') return refuse(exchange, invalidBoundary)
-  const body = await readRequestBody(exchange, rules)
-  if (body.kind === 'refused') return refuse(exchange, body.refusal)
-  exchange.facts.body = body.bytes
-  const read = readForm(body.bytes, found.boundary)
-  if (read.kind === 'invalid') return refuse(exchange, invalidField(undefined, read.message))
+  const read = await readFormRequest(exchange, rules, { notForm, findAmbiguousName: findAmbiguousLlmName })
+  if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { fields, files } = read.form
-  const valid = validateJson(fields, findAmbiguousLlmName)
-  if (valid.kind === 'refused') return refuse(exchange, valid.refusal)
   return acceptRead(exchange, { endpoint, bytes: Buffer.from(fields.text), json: fields, files }, rules)
 }
 
@@ -304,11 +295,6 @@ function methodNotAllowed(exchange: Exchange, allow: string): Reply {
 const notForm: Refusal = {
   ...notJson,
   message: 'content-type must be multipart/form-data or application/json',
-}
-
-const invalidBoundary: Refusal = {
-  ...notJson,
-  message: 'content-type must have one boundary of letters, digits and hyphens, and no other parameter',
 }
 
 const notUtf8: Refusal = { ...notJson, message: 'charset of content-type must be utf-8' }
