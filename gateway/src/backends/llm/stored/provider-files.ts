@@ -33,18 +33,11 @@ export function checkFiles(
   own: ReadonlySet<string>,
   permits: ObjectRules['permits'],
 ): Refusal | undefined {
-  const checks = [
-    ...(permits('files') ? [] : [(part: JsonObject) => foreignFile(part, own)]),
-    ...(permits('skills') ? [] : [foreignSkill]),
-  ]
-  if (checks.length === 0) return undefined
-  const check: PartCheck = (part) => {
-    for (const each of checks) {
-      const found = each(part)
-      if (found !== undefined) return found
-    }
-    return undefined
-  }
+  const permitsFiles = permits('files')
+  const permitsSkills = permits('skills')
+  if (permitsFiles && permitsSkills) return undefined
+  const check: PartCheck = (part) =>
+    (permitsFiles ? undefined : foreignFile(part, own)) ?? (permitsSkills ? undefined : foreignSkill(part))
   for (const name of roots) {
     const found = findIn(body[name], check)
     if (found !== undefined) return refusalAt(`${name}${found}`)
@@ -78,14 +71,19 @@ function findIn(value: JsonValue | undefined, check: PartCheck): string | undefi
   return undefined
 }
 
-function foreignFile({ file_id: id, file_ids: ids }: JsonObject, own: ReadonlySet<string>) {
-  // Files in buckets and at Google have addresses.
-  const isForeign = (value: JsonValue | undefined) =>
-    isPresent(value) &&
-    value !== '' &&
-    !(typeof value === 'string' && (own.has(value) || /^[a-z]+:\/\//.test(value)))
-  if (isForeign(id)) return '.file_id'
-  return (Array.isArray(ids) ? ids.some(isForeign) : isForeign(ids)) ? '.file_ids' : undefined
+function foreignFile(
+  { file_id: id, file_ids: ids }: JsonObject,
+  own: ReadonlySet<string>,
+): string | undefined {
+  if (isForeign(id, own)) return '.file_id'
+  const isAnyForeign = Array.isArray(ids) ? ids.some((each) => isForeign(each, own)) : isForeign(ids, own)
+  return isAnyForeign ? '.file_ids' : undefined
+}
+
+/** Files in buckets and at Google have addresses. */
+function isForeign(value: JsonValue | undefined, own: ReadonlySet<string>): boolean {
+  if (!isPresent(value) || value === '') return false
+  return typeof value !== 'string' || !(own.has(value) || /^[a-z]+:\/\//.test(value))
 }
 
 /** Skills of Anthropic are the same in all accounts. */
