@@ -96,7 +96,7 @@ const start = (client: OpenAI, input_file_id: string) =>
 /** Ids and the address of the service differ. */
 function withoutIds(value: unknown): string {
   return JSON.stringify(value)
-    .replaceAll(/(file-|batch_|msgbatch_)[\w-]{20,}/g, '$1')
+    .replaceAll(/(file[-_]|batch_|msgbatch_)[\w-]{20,}/g, '$1')
     .replaceAll(/http:[^"]*:\d+/g, '')
 }
 
@@ -228,5 +228,64 @@ describe('batches of Anthropic', () => {
     const results = JSON.stringify(await resultsOf(anthropic.through, id))
     expect(results).toContain('claude-masked: b')
     expect(results).not.toContain('SECRET')
+  })
+})
+
+describe('files of Anthropic', () => {
+  const betas = ['files-api-2025-04-14']
+
+  const upload = (client: Anthropic) =>
+    client.beta.files.upload({ file: new File(['the text'], 'a.txt', { type: 'text/plain' }), betas })
+
+  const ask = (client: Anthropic, id: string, model = 'claude-test') =>
+    client.beta.messages.create({
+      ...{ model, max_tokens: 50, betas },
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'document', source: { type: 'file', file_id: id } },
+            { type: 'container_upload', file_id: id },
+          ],
+        },
+      ],
+    })
+
+  it('are created, read, named in messages and deleted as without the gateway', async () => {
+    const conversation = async (client: Anthropic) => {
+      const file = await upload(client)
+      const described = await client.beta.files.retrieveMetadata(file.id, { betas })
+      expect(described.id).toBe(file.id)
+      const content = await (await client.beta.files.download(file.id, { betas })).text()
+      const { content: answer } = await ask(client, file.id)
+      const deleted = await client.beta.files.delete(file.id, { betas })
+      await expect(client.beta.files.retrieveMetadata(file.id, { betas })).rejects.toMatchObject({
+        status: 404,
+        type: 'not_found_error',
+      })
+      return withoutIds([file, described, content, answer, deleted])
+    }
+    const through = await conversation(anthropic.through)
+    expect(through).toBe(await conversation(anthropic.direct))
+    expect(through).toContain('the text, the text')
+  })
+
+  it('belong to the key that created them', async () => {
+    const { through, other } = anthropic
+    const { id } = await upload(through)
+    const seen = provider.seen.length
+    const { files } = other.beta
+    await expect(files.retrieveMetadata(id, { betas })).rejects.toMatchObject({
+      status: 404,
+      type: 'not_found_error',
+    })
+    await expect(files.download(id, { betas })).rejects.toMatchObject({ status: 404 })
+    await expect(files.delete(id, { betas })).rejects.toMatchObject({ status: 404 })
+    await expect(ask(other, id)).rejects.toMatchObject({ status: 400 })
+    await expect(ask(through, 'file_000000000000000000000001')).rejects.toMatchObject({ status: 400 })
+    await expect(ask(through, id, 'gpt-test')).rejects.toMatchObject({ status: 400 })
+    // The two APIs have the same paths.
+    await expect(openai.through.files.retrieve(id)).rejects.toMatchObject({ status: 404 })
+    expect(provider.seen).toHaveLength(seen)
   })
 })

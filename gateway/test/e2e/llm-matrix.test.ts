@@ -36,12 +36,16 @@ type Reply = { status: number; text: string; headers: Headers }
 /** Requests so far. */
 let posts = 0
 
-async function post(path: string, body: object | FormData): Promise<Reply> {
+async function post(
+  path: string,
+  body: object | FormData,
+  more: Record<string, string> = {},
+): Promise<Reply> {
   const isForm = body instanceof FormData
   posts += 1
   const response = await fetch(gateway.url + path, {
     method: 'POST',
-    headers: isForm ? {} : { 'content-type': 'application/json' },
+    headers: isForm ? more : { ...more, 'content-type': 'application/json' },
     body: isForm ? body : JSON.stringify(body),
   })
   return { status: response.status, text: await response.text(), headers: response.headers }
@@ -182,14 +186,19 @@ function connect(path: string): Promise<{ status: number; text: string }> {
   return within('refusal', refused.promise)
 }
 
-async function callCell({ api, path, body, follows }: ClientCall, row: ProviderRow): Promise<string> {
+async function callCell(
+  { api, path, body, headers, follows }: ClientCall,
+  row: ProviderRow,
+): Promise<string> {
   const vendor = vendorOf(row)
   vendor.served.length = 0
   const model = modelOf(row)
   const first = follows && (await post(follows.path(model), follows.body(model) ?? {}))
   if (first !== undefined && first.status >= 400) return refusalOf(api, first.status, first.text)
   const request = body(model, first && JSON.parse(first.text).id)
-  const { status, text } = await (request === undefined ? connect(path(model)) : post(path(model), request))
+  const { status, text } = await (request === undefined
+    ? connect(path(model))
+    : post(path(model), request, headers?.(model)))
   const isServed = request === undefined && vendor.served.length > 0
   if (status >= 400 && !isServed) return refusalOf(api, status, text)
   if (vendor.served.length === 0) return api.endsWith('count_tokens') ? 'estimate' : 'gateway'

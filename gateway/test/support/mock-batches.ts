@@ -5,7 +5,7 @@ import { openAiKey } from './mock-openai.ts'
 import { type MockServer, member, type SeenRequest, sendJson, startMockServer } from './mock-server.ts'
 
 /**
- * Files and batches of OpenAI, and batches of Anthropic, with the shapes of their API references. Batches are
+ * Files and batches of OpenAI and of Anthropic, with the shapes of their API references. Batches are
  * complete when they are read for the first time. Texts of the results are those of the prompts.
  */
 export function mockBatches(options: { lifetime?: Lifetime } = {}): Promise<MockServer> {
@@ -28,9 +28,8 @@ export function mockBatches(options: { lifetime?: Lifetime } = {}): Promise<Mock
     } else sendJson(response, { status: 200, body: file.description })
   }
 
-  async function upload({ bytes, headers }: SeenRequest, response: ServerResponse): Promise<void> {
-    const type = headers['content-type'] ?? ''
-    const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': type } }).formData()
+  async function upload(request: SeenRequest, response: ServerResponse): Promise<void> {
+    const form = await formOf(request)
     const file = form.get('file')
     if (!(file instanceof File)) throw new Error('the upload has no file')
     const stored = addFile(Buffer.from(await file.arrayBuffer()), file.name, String(form.get('purpose')))
@@ -43,6 +42,46 @@ export function mockBatches(options: { lifetime?: Lifetime } = {}): Promise<Mock
     const stored = { id, content, description: { ...description, status: 'processed', expires_at: null } }
     files.set(id, stored)
     return stored
+  }
+
+  function anthropicFiles(
+    request: SeenRequest,
+    response: ServerResponse,
+    rest: string[],
+  ): void | Promise<void> {
+    const [id = '', tail] = rest
+    if (request.headers['anthropic-beta']?.includes('files-api') !== true)
+      return sendJson(response, anthropicNotFound)
+    if (request.method === 'POST') return uploadToAnthropic(request, response)
+    const file = files.get(id)
+    if (file === undefined) sendJson(response, anthropicNotFound)
+    else if (tail === 'content') {
+      response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(file.content)
+    } else if (request.method === 'DELETE') {
+      files.delete(id)
+      sendJson(response, { status: 200, body: { id, type: 'file_deleted' } })
+    } else sendJson(response, { status: 200, body: file.description })
+  }
+
+  async function uploadToAnthropic(request: SeenRequest, response: ServerResponse): Promise<void> {
+    const file = (await formOf(request)).get('file')
+    if (!(file instanceof File)) throw new Error('the upload has no file')
+    const content = Buffer.from(await file.arrayBuffer())
+    const id = nextId('file_')
+    const facts = { filename: file.name, mime_type: file.type, size_bytes: content.length }
+    const description = { id, type: 'file', created_at: '2026-01-01T00:00:00Z', ...facts, downloadable: true }
+    files.set(id, { content, description })
+    sendJson(response, { status: 200, body: description })
+  }
+
+  /** A message whose text is the content of its files. */
+  function message({ json }: SeenRequest, response: ServerResponse): void {
+    const ids = JSON.stringify(json).match(/file_\d{24}/g) ?? []
+    const text = ids.map((id) => files.get(id)?.content.toString() ?? 'not found').join(', ')
+    const content = [{ type: 'text', text }]
+    const usage = { input_tokens: 7, output_tokens: 3 }
+    const about = { id: 'msg_1', type: 'message', role: 'assistant', model: member(json, 'model') }
+    sendJson(response, { status: 200, body: { ...about, content, stop_reason: 'end_turn', usage } })
   }
 
   function openAiBatches({ method, json }: SeenRequest, response: ServerResponse, rest: string[]): void {
@@ -101,14 +140,21 @@ export function mockBatches(options: { lifetime?: Lifetime } = {}): Promise<Mock
   return startMockServer(async (request, response) => {
     const { authorization, 'x-api-key': key } = request.headers
     const [, , ...segments] = (request.path.split('?')[0] ?? '').split('/')
-    if (segments[0] === 'messages') {
+    if (segments[0] === 'messages' || request.headers['anthropic-version'] !== undefined) {
       if (key !== anthropicKey && authorization !== `Bearer ${anthropicKey}`)
         sendJson(response, anthropicUnauthorized)
-      else messageBatches(request, response, segments.slice(2))
+      else if (segments[0] === 'files') await anthropicFiles(request, response, segments.slice(1))
+      else if (segments[1] === 'batches') messageBatches(request, response, segments.slice(2))
+      else message(request, response)
     } else if (authorization !== `Bearer ${openAiKey}`) sendJson(response, unauthorized)
     else if (segments[0] === 'files') await openAiFiles(request, response, segments.slice(1))
     else openAiBatches(request, response, segments.slice(1))
   }, options.lifetime)
+}
+
+function formOf({ bytes, headers }: SeenRequest): Promise<FormData> {
+  const type = headers['content-type'] ?? ''
+  return new Response(new Uint8Array(bytes), { headers: { 'content-type': type } }).formData()
 }
 
 type StoredFile = { content: Buffer; description: object }

@@ -72,6 +72,7 @@ export type LlmOperation = {
     | 'files'
     | 'batches'
     | 'message_batches'
+    | 'anthropic_files'
     | 'models'
     | 'passthrough'
 }

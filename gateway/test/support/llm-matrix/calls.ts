@@ -5,6 +5,7 @@ export type ClientCall = {
   path(model: string): string
   /** A form if it contains a file; undefined for a WebSocket. */
   body(model: string, id?: string): object | FormData | undefined
+  headers?(model: string): Record<string, string>
   /** A call that creates the object of `id`. */
   readonly follows?: ClientCall
 }
@@ -67,6 +68,17 @@ const messageBatches: ClientCall = {
   body: (model) => ({ requests: [{ custom_id: 'a', params: { model, messages, max_tokens: 100 } }] }),
 }
 
+const anthropicFiles: ClientCall = {
+  api: 'anthropic_files',
+  path: () => '/v1/files',
+  headers: (model) => ({ 'anthropic-version': '2023-06-01', 'x-tollgate-model': model }),
+  body() {
+    const parts = new FormData()
+    parts.set('file', new Blob(['content']), 'a.txt')
+    return parts
+  },
+}
+
 /** Every call that the gateway reads from clients. */
 export const clientCalls: readonly ClientCall[] = [
   plain('chat_completions', '/v1/chat/completions', { messages }),
@@ -95,4 +107,5 @@ export const clientCalls: readonly ClientCall[] = [
   requests,
   batches,
   messageBatches,
+  anthropicFiles,
 ]

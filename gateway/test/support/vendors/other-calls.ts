@@ -3,11 +3,15 @@ import { type SeenRequest, sendJson } from '../mock-server.ts'
 import type { Tokens } from './scripted-model.ts'
 import type { Json } from './wire.ts'
 
-/** `billed`: tokens of input and output; `member`: of the body, where several calls have a path. */
+/**
+ * `billed`: tokens of input and output; `member` of the body, `header` of the request: where several calls
+ * have a path.
+ */
 type Call = {
   name: string
   path: RegExp
   member?: string
+  header?: string
   billed?: readonly [input: number, output: number]
   answer(request: SeenRequest): Json | Buffer
 }
@@ -79,6 +83,12 @@ const calls: readonly Call[] = [
     path: /\/rerank$/,
     answer: () => ({ id: 'r-1', results: [{ index: 0, relevance_score: 0.5 }], meta: {} }),
   },
+  {
+    name: 'anthropic_files',
+    path: /\/files$/,
+    header: 'anthropic-version',
+    answer: () => ({ id: 'file_1', type: 'file' }),
+  },
   { name: 'files', path: /\/files$/, answer: () => ({ id: 'file-1', object: 'file' }) },
   {
     name: 'message_batches',
@@ -116,8 +126,10 @@ export function answerOther(
 ): { api: string; tokens: Tokens } | undefined {
   const path = decodeURIComponent(request.path.split('?')[0] ?? '')
   const call = calls.find(
-    ({ path: pattern, member }) =>
-      pattern.test(path) && (member === undefined || member in (request.json as Json)),
+    ({ path: pattern, member, header }) =>
+      pattern.test(path) &&
+      (member === undefined || member in (request.json as Json)) &&
+      (header === undefined || header in request.headers),
   )
   if (call === undefined) return undefined
   const body = call.answer(request)

@@ -29,4 +29,5 @@ export const endpointLabels: Record<ClientEndpoint, string> = {
   files: 'files',
   batches: 'batches',
   message_batches: 'batches of messages',
+  anthropic_files: "files of Anthropic's API",
 }

@@ -58,5 +58,7 @@ export function passthroughPath(path: string, { provider, basePath, preservesPat
 
 /** Calls that list files and batches if they have no body. */
 function isObjects(endpoint: string): boolean {
-  return endpoint === 'files' || endpoint === 'batches' || endpoint === 'message_batches'
+  return objects.has(endpoint)
 }
+
+const objects: ReadonlySet<string> = new Set(['files', 'batches', 'message_batches', 'anthropic_files'])

@@ -407,3 +407,40 @@ describe('a file in a request', () => {
     expect(JSON.parse(Buffer.from(gateway.sent.at(-1)?.body as Uint8Array).toString())).toEqual(quoted)
   })
 })
+
+describe('a file of Anthropic', () => {
+  const anthropic = (name: string, host: string) => ({
+    name,
+    provider: 'anthropic' as const,
+    params: { apiKey: 'k', baseUrl: `https://${host}.test/v1` },
+  })
+  const version = { 'anthropic-version': '2023-06-01' }
+
+  it('goes to the provider with files of its API', async () => {
+    const gateway = gatewayOf({ models: [entry('gpt'), anthropic('claude', 'two')] })
+    const { id } = await uploaded(gateway, upload('x', { headers: version }))
+    expect([gateway.sent[0]?.origin, gateway.sent[0]?.path]).toEqual(['https://two.test', '/v1/files'])
+    expect(id).toMatch(/^file_[\w-]{100,}$/)
+    expect((await call(gateway, { method: 'GET', path: `/v1/files/${id}`, headers: version })).status).toBe(
+      200,
+    )
+    expect((await call(gateway, { method: 'GET', path: `/v1/files/${id}` })).status).toBe(404)
+  })
+
+  it('is refused without a provider that has it, and with several', async () => {
+    for (const models of [[entry('gpt')], [anthropic('a', 'one'), anthropic('b', 'two')]]) {
+      const gateway = gatewayOf({ models })
+      const { status, text } = await call(gateway, upload('x', { headers: version }))
+      expect([status, JSON.parse(text)]).toMatchObject([
+        400,
+        { type: 'error', error: { message: expect.stringContaining("files of Anthropic's API") } },
+      ])
+      expect(gateway.sent).toHaveLength(0)
+    }
+    const gateway = gatewayOf({ models: [entry('gpt'), anthropic('claude', 'two')] })
+    const named = upload('x', { headers: { ...version, 'x-tollgate-model': 'gpt' } })
+    expect((await uploaded(gateway, named)).error).toContain(
+      'use a model of another provider, such as anthropic',
+    )
+  })
+})

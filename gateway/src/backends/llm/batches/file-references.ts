@@ -15,8 +15,9 @@ export type FileReferences =
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 const none: FileReferences = { kind: 'none' }
-const start = Buffer.from('"file-')
+const start = Buffer.from('"file')
 const quote = 0x22
+const hyphen = 0x2d
 
 /** Ids of providers are shorter. */
 const minLength = 120
@@ -40,8 +41,9 @@ export function replaceFileIds(exchange: Exchange, bytes: Buffer, ids: ObjectIds
     const length = end - hit - 1
     if (length < minLength || length > maxLength) continue
     const text = bytes.toString('latin1', hit + 1, end)
-    if (!/^[\w-]+$/.test(text)) continue
-    const file = ids.open('files', text, owner)
+    if (!/^file[-_][\w-]+$/.test(text)) continue
+    const endpoint = bytes[hit + start.length] === hyphen ? 'files' : 'anthropic_files'
+    const file = ids.open(endpoint, text, owner)
     if (file === undefined || pieces.length > 2 * maxReferences)
       return { kind: 'refused', refusal: unknownFile }
     if (place !== undefined && place !== file.place) return { kind: 'refused', refusal: severalPlaces }

@@ -38,6 +38,7 @@ export function createObjectIds(context: Pick<CompileContext, 'sessionKey' | 'pr
     files: createSealedIds(context, { purpose: 'llm-files', prefix: 'file-' }),
     batches: createSealedIds(context, { purpose: 'llm-batches', prefix: 'batch_' }),
     message_batches: createSealedIds(context, { purpose: 'llm-message-batches', prefix: 'msgbatch_' }),
+    anthropic_files: createSealedIds(context, { purpose: 'llm-anthropic-files', prefix: 'file_' }),
   }
   return {
     seal(endpoint, { id, requestModel, configuredModel, place, batch, inputFile = '' }, owner) {

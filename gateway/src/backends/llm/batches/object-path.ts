@@ -1,5 +1,7 @@
-/** Calls about objects that a provider stores: files, batches of OpenAI, and batches of Anthropic. */
-export type ObjectEndpoint = 'files' | 'batches' | 'message_batches'
+import type { Headers } from '../../../net/http/headers.ts'
+
+/** Calls about objects that a provider stores: files and batches of OpenAI, and those of Anthropic. */
+export type ObjectEndpoint = 'files' | 'batches' | 'message_batches' | 'anthropic_files'
 
 /** `content` is that of a file, or the results of a batch of Anthropic. */
 export type ObjectAction = 'create' | 'list' | 'read' | 'delete' | 'cancel' | 'content'
@@ -29,14 +31,30 @@ const endpoints: Readonly<Record<string, ObjectEndpoint>> = {
   'messages/batches': 'message_batches',
 }
 
+/** The object of a client: files of OpenAI and of Anthropic have the same paths. */
+export function objectFor<T extends ObjectPath>(object: T, headers: Headers): T {
+  if (object.endpoint !== 'files' || headers['anthropic-version'] === undefined) return object
+  return { ...object, endpoint: 'anthropic_files' }
+}
+
+/** Whether a call is about files. */
+export function isOfFiles(endpoint: ObjectEndpoint): endpoint is FileEndpoint {
+  return endpoint === 'files' || endpoint === 'anthropic_files'
+}
+
+export type FileEndpoint = 'files' | 'anthropic_files'
+
 /** Actions by method. */
 export function actionsAt({ endpoint, id, tail }: ObjectPath): Readonly<Record<string, ObjectAction>> {
   if (id === undefined) return { GET: 'list', POST: 'create' }
   return actions[endpoint][tail] ?? {}
 }
 
+const fileActions = { '': { GET: 'read', DELETE: 'delete' }, '/content': { GET: 'content' } } as const
+
 const actions: Readonly<Record<ObjectEndpoint, Readonly<Record<string, Record<string, ObjectAction>>>>> = {
-  files: { '': { GET: 'read', DELETE: 'delete' }, '/content': { GET: 'content' } },
+  files: fileActions,
+  anthropic_files: fileActions,
   batches: { '': { GET: 'read' }, '/cancel': { POST: 'cancel' } },
   message_batches: {
     '': { GET: 'read', DELETE: 'delete' },

@@ -49,9 +49,10 @@ function openAiEdits(
   ids: ObjectIds,
 ): Map<string, string> {
   const { stored, batch } = object
-  if (attempt.call.endpoint === 'files') {
+  const { endpoint } = attempt.call
+  if (endpoint === 'files' || endpoint === 'anthropic_files') {
     const facts = { batch: batch?.facts ?? stored?.batch }
-    return edits(value, { id: (id) => sealed(attempt, object, { endpoint: 'files', id, ids, ...facts }) })
+    return edits(value, { id: (id) => sealed(attempt, object, { endpoint, id, ids, ...facts }) })
   }
   const checked = { batch: stored?.batch }
   const input = object.action === 'create' ? stored?.id : stored?.inputFile

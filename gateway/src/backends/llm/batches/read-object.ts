@@ -9,7 +9,7 @@ import { readRequestBody } from '../../../pipeline/request-body.ts'
 import type { RequestRules } from '../request/accept-call.ts'
 import { invalidField, notJson, validateJson } from '../request/body-checks.ts'
 import { acceptObject, targetOf } from './accept-object.ts'
-import type { ObjectAction, ObjectEndpoint, ObjectPath } from './object-path.ts'
+import { isOfFiles, type ObjectAction, type ObjectEndpoint, type ObjectPath } from './object-path.ts'
 import { endpointOfUrl } from './read-batch.ts'
 import { readMessageBatch } from './read-message-batch.ts'
 import { readUpload } from './read-upload.ts'
@@ -25,7 +25,7 @@ export function readObject(
   const { endpoint, action, id, tail } = request
   if (action === 'list') return refuse(exchange, noList)
   if (action === 'create') {
-    if (endpoint === 'files') return readUpload(exchange, rules)
+    if (isOfFiles(endpoint)) return readUpload(exchange, endpoint, rules)
     return endpoint === 'batches' ? readBatch(exchange, rules) : readMessageBatch(exchange, rules)
   }
   const found = openObject(exchange, { endpoint, id }, rules)
@@ -99,7 +99,7 @@ async function readBatch(exchange: Exchange, rules: RequestRules): Promise<Reply
 
 /** The refusal of an id that is unknown or belongs to another client. */
 function notFound(endpoint: ObjectEndpoint): Refusal {
-  const name = endpoint === 'files' ? 'file' : 'batch'
+  const name = isOfFiles(endpoint) ? 'file' : 'batch'
   const message = `No ${name} with this id, or it belongs to another client`
   return { status: 404, code: `${name}_not_found`, message }
 }

@@ -3,6 +3,7 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
+import { endpointLabels } from '../attempt/endpoint-labels.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { RequestRules } from '../request/accept-call.ts'
 import { invalidField, notJson } from '../request/body-checks.ts'
@@ -11,7 +12,7 @@ import { readFormRequest } from '../request/form/form-request.ts'
 import { placeOf } from '../stored/sealed-ids.ts'
 import { acceptObject, offers } from './accept-object.ts'
 import { lineFormat } from './batch.ts'
-import type { ObjectEndpoint } from './object-path.ts'
+import type { FileEndpoint, ObjectEndpoint } from './object-path.ts'
 import { readBatchItems } from './read-batch.ts'
 import { splitLines } from './split-items.ts'
 
@@ -19,17 +20,22 @@ import { splitLines } from './split-items.ts'
 const modelHeader = 'x-tollgate-model'
 
 /** Reads an upload. A file of the purpose `batch` contains requests, which are checked as single calls. */
-export async function readUpload(exchange: Exchange, rules: RequestRules): Promise<Reply | undefined> {
+export async function readUpload(
+  exchange: Exchange,
+  endpoint: FileEndpoint,
+  rules: RequestRules,
+): Promise<Reply | undefined> {
   const read = await readFormRequest(exchange, rules, { notForm, findAmbiguousName: findAmbiguousTopName })
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { fields, files } = read.form
-  const { purpose } = fields.value
+  // Files of Anthropic have no purpose.
+  const purpose = endpoint === 'files' ? fields.value['purpose'] : ''
   if (typeof purpose !== 'string') return refuse(exchange, noPurpose)
   const [file] = files
   if (file === undefined || files.length > 1 || file.name !== 'file') return refuse(exchange, noFile)
   // Services have other names for it, such as `batch-api`.
   if (purpose.toLowerCase().includes('batch')) return readRequests(exchange, read.form, file.content, rules)
-  const chosen = chooseTarget(exchange, 'files', rules)
+  const chosen = chooseTarget(exchange, endpoint, rules)
   if (chosen.kind === 'refused') return refuse(exchange, chosen.refusal)
   const object = {
     action: 'create',
@@ -38,7 +44,7 @@ export async function readUpload(exchange: Exchange, rules: RequestRules): Promi
     batch: undefined,
     charge: undefined,
   } as const
-  return acceptObject(exchange, { endpoint: 'files', ...chosen, json: fields, files, object }, rules)
+  return acceptObject(exchange, { endpoint, ...chosen, json: fields, files, object }, rules)
 }
 
 async function readRequests(
@@ -78,16 +84,17 @@ function chooseTarget({ facts }: Exchange, endpoint: ObjectEndpoint, { models }:
     .filter((candidate) => offers(candidate, endpoint))
   const [first] = candidates
   const places = new Set(candidates.map(({ target }) => placeOf(target)))
-  if (first === undefined || places.size > 1) return { kind: 'refused', refusal: unclear(places.size) }
+  if (first === undefined || places.size > 1)
+    return { kind: 'refused', refusal: unclear(endpoint, places.size) }
   return { kind: 'chosen', candidate: first, requestModel: first.target.configuredModel }
 }
 
-function unclear(places: number): Refusal {
+function unclear(endpoint: ObjectEndpoint, places: number): Refusal {
   const reason = places === 0 ? 'no provider has' : `${places} providers have`
   return {
     ...invalidField(
       modelHeader,
-      `${reason} files: name a model of the provider in the header ${modelHeader}`,
+      `${reason} ${endpointLabels[endpoint]}: name a model of the provider in the header ${modelHeader}`,
     ),
     code: 'missing_model',
   }

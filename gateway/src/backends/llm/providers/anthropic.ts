@@ -8,6 +8,7 @@ export const anthropic: Provider = {
     messages: '/messages',
     count_tokens: '/messages/count_tokens',
     message_batches: '/messages/batches',
+    anthropic_files: '/files',
   },
   defaultHeaders: { 'anthropic-version': '2023-06-01' },
   authorize(request, credential) {

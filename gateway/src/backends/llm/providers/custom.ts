@@ -31,6 +31,7 @@ const endpoints = {
   files: 'files',
   batches: 'batches',
   messageBatches: 'message_batches',
+  anthropicFiles: 'anthropic_files',
 } satisfies Record<string, ClientEndpoint>
 
 type FormatEndpoint = (typeof endpoints)[keyof typeof endpoints]
@@ -40,7 +41,7 @@ const formatTypes = [
   ...(['moderations', 'rerank', 'imageGenerations', 'imageEdits', 'imageVariations'] as const),
   ...(['audioSpeech', 'audioTranscriptions', 'audioTranslations'] as const),
   'realtime',
-  ...(['files', 'batches', 'messageBatches'] as const),
+  ...(['files', 'batches', 'messageBatches', 'anthropicFiles'] as const),
 ] as const
 
 const defaultPaths: Readonly<Record<FormatEndpoint, string>> = {
@@ -48,6 +49,7 @@ const defaultPaths: Readonly<Record<FormatEndpoint, string>> = {
   messages: '/messages',
   count_tokens: '/messages/count_tokens',
   message_batches: '/messages/batches',
+  anthropic_files: '/files',
 }
 
 const format = object(

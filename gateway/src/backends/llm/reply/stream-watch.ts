@@ -108,6 +108,7 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   files: () => openAiState,
   batches: () => openAiState,
   message_batches: () => openAiState,
+  anthropic_files: () => openAiState,
 }
 
 /** Finds the last event by its type, because not all servers name these events. */

@@ -38,6 +38,7 @@ export type ClientEndpoint =
   | 'files'
   | 'batches'
   | 'message_batches'
+  | 'anthropic_files'
 
 /**
  * Calls of clients and of upstreams: `predict` of Vertex AI and the embeddings of Amazon Bedrock
@@ -101,6 +102,7 @@ export const operations: Readonly<
   files: { operation: 'file', api: 'files' },
   batches: { operation: 'batch', api: 'batches' },
   message_batches: { operation: 'batch', api: 'message_batches' },
+  anthropic_files: { operation: 'file', api: 'anthropic_files' },
   models: { operation: 'list_models', api: 'models' },
   stored: { operation: 'stored_response', api: 'responses' },
   passthrough: { operation: 'passthrough', api: 'passthrough' },

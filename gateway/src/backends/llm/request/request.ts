@@ -12,7 +12,7 @@ import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/ll
 import { readRequestBody } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
 import { replaceFileIds } from '../batches/file-references.ts'
-import { actionsAt } from '../batches/object-path.ts'
+import { actionsAt, objectFor } from '../batches/object-path.ts'
 import { readObject } from '../batches/read-object.ts'
 import { storedMethods } from '../stored/stored-path.ts'
 import {
@@ -54,7 +54,7 @@ export function readRequest(
   if (exchange.llm !== undefined) return undefined
   const method = exchange.forwarding?.method ?? exchange.facts.request.method
   const path = requestPath(exchange)
-  const match = rules.endpoints.match(path)
+  const match = matchOf(exchange, rules.endpoints.match(path))
   if (match.kind !== 'unknown' && match.kind !== 'bypass')
     exchange.llm = {
       operation: operationOf(match),
@@ -84,6 +84,11 @@ export function readRequest(
     case 'unknown':
       return refuse(exchange, unknownEndpoint(path))
   }
+}
+
+function matchOf({ facts }: Exchange, match: EndpointMatch): EndpointMatch {
+  if (match.kind !== 'object') return match
+  return { ...match, object: objectFor(match.object, facts.request.headers) }
 }
 
 function operationOf(match: Exclude<EndpointMatch, { kind: 'unknown' | 'bypass' }>): LlmOperation {
