@@ -28,17 +28,17 @@ export type AwsAuth = {
 export function compileAwsAuth(config: AwsAuthConfig, node: object, context: CompileContext): AwsAuth {
   const { serviceName: service = defaultService } = config
   const { credentialsOf, region } = compileIdentity(config, node, context)
-  const signers = new Map<string, Sign>()
+  const signers = new Map<string, Signer>()
   const dateOf = createDate(() => context.clock.now())
 
-  function signerOf(origin: string): Sign {
+  function signerOf(origin: string): Signer {
+    const known = signers.get(origin)
+    if (known !== undefined) return known
     const name = config.region ?? regionIn(origin) ?? region
     if (name === undefined)
       throw unavailable('aws: no region: set backendAuth.aws.region or the environment variable AWS_REGION')
-    const known = signers.get(name)
-    if (known !== undefined) return known
-    const created = createSigner({ region: name, service })
-    if (signers.size < maxRegions) signers.set(name, created)
+    const created = { host: hostOf(origin), sign: createSigner({ region: name, service }) }
+    if (signers.size < maxOrigins) signers.set(origin, created)
     return created
   }
 
@@ -49,15 +49,16 @@ export function compileAwsAuth(config: AwsAuthConfig, node: object, context: Com
     headers['x-amz-date'] = date
     if (credentials.sessionToken !== undefined) headers['x-amz-security-token'] = credentials.sessionToken
     if (service === 's3') headers['x-amz-content-sha256'] = bodyHash
+    const { host, sign } = signerOf(origin)
     const mark = path.indexOf('?')
     const input = {
       method,
       path: mark === -1 ? path : path.slice(0, mark),
       query: mark === -1 ? '' : path.slice(mark),
-      headers: signedHeaders(headers, origin),
+      headers: signedHeaders(headers, host),
       bodyHash,
     }
-    headers['authorization'] = signerOf(origin)(input, credentials, date)
+    headers['authorization'] = sign(input, credentials, date)
   }
 
   return {
@@ -80,7 +81,11 @@ export function compileAwsAuth(config: AwsAuthConfig, node: object, context: Com
   }
 }
 
-const maxRegions = 64
+/** Origins whose signers are stored. */
+const maxOrigins = 64
+
+/** Signer of the requests to an origin, and the `host` of these requests. */
+type Signer = { readonly host: string; readonly sign: Sign }
 
 /** Region in the host of an AWS endpoint: `bedrock-runtime.us-east-1.amazonaws.com`. */
 function regionIn(origin: string): string | undefined {
@@ -111,9 +116,9 @@ function removeSignature(headers: Headers): void {
 }
 
 /** Headers that no part of the connection changes after the signature. */
-function signedHeaders(headers: Headers, origin: string): [name: string, value: string][] {
+function signedHeaders(headers: Headers, host: string): [name: string, value: string][] {
   const signed: [string, string][] = []
-  if (headers['host'] === undefined) signed.push(['host', hostOf(origin)])
+  if (headers['host'] === undefined) signed.push(['host', host])
   for (const name in headers) {
     if (name !== 'host' && name !== 'content-type' && !name.startsWith('x-amz')) continue
     const value = headers[name]

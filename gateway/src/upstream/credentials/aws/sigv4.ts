@@ -1,4 +1,4 @@
-import { createHash, createHmac, hash } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import { createLru } from '../../../lib/lru.ts'
 
 /** Keys of an AWS identity. Temporary keys have a session token. */
@@ -38,15 +38,15 @@ const maxKeys = 256
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
 export function createSigner({ region, service }: SigningScope): Sign {
-  const keys = createLru<string, Buffer>(maxKeys)
-  const canonicalPath = service === 's3' ? (path: string) => path : normalizedPath
+  const keys = createLru<string, Authenticate>(maxKeys)
+  const canonicalPath = service === 's3' ? (path: string) => path : createNormalizedPath()
 
-  function keyFor({ secretAccessKey }: AwsCredentials, day: string): Buffer {
+  function keyFor({ secretAccessKey }: AwsCredentials, day: string): Authenticate {
     const name = `${day}/${secretAccessKey}`
     const known = keys.get(name)
     if (known !== undefined) return known
     const ofDay = hmac(`AWS4${secretAccessKey}`, day)
-    const key = hmac(hmac(hmac(ofDay, region), service), 'aws4_request')
+    const key = createAuthenticate(hmac(hmac(hmac(ofDay, region), service), 'aws4_request'))
     keys.set(name, key)
     return key
   }
@@ -62,7 +62,7 @@ export function createSigner({ region, service }: SigningScope): Sign {
     const day = date.slice(0, 8)
     const scope = `${day}/${region}/${service}/aws4_request`
     const text = `AWS4-HMAC-SHA256\n${date}\n${scope}\n${hash('sha256', request)}`
-    const signature = createHmac('sha256', keyFor(credentials, day)).update(text).digest('hex')
+    const signature = keyFor(credentials, day)(text)
     return `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`
   }
 }
@@ -70,7 +70,7 @@ export function createSigner({ region, service }: SigningScope): Sign {
 /** SHA-256 of a body in hexadecimal. */
 export function bodyHashOf(body: Uint8Array | string | undefined): string {
   if (body === undefined || body.length === 0) return emptyHash
-  return typeof body === 'string' ? hash('sha256', body) : createHash('sha256').update(body).digest('hex')
+  return hash('sha256', body)
 }
 
 /** Date and time of a signature. */
@@ -80,6 +80,33 @@ export function signatureDate(ms: number): string {
 
 function hmac(key: string | Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
+}
+
+/** HMAC-SHA256 of an ASCII text with one key, in hexadecimal. */
+type Authenticate = (text: string) => string
+
+/** Length of a block of SHA-256, which is that of the padded key, and of its hash. */
+const blockBytes = 64
+const hashBytes = 32
+
+/**
+ * HMAC by its definition in RFC 2104, with the blocks of the key prepared: two hashes take half the time of
+ * `createHmac`, 0.7 us (bench/functions/sigv4.bench.ts).
+ */
+function createAuthenticate(key: Buffer): Authenticate {
+  const inner = Buffer.alloc(blockBytes, 0x36)
+  const outer = Buffer.alloc(blockBytes + hashBytes, 0x5c)
+  for (const [index, byte] of key.entries()) {
+    inner[index] = byte ^ 0x36
+    outer[index] = byte ^ 0x5c
+  }
+  return (text) => {
+    const message = Buffer.allocUnsafe(blockBytes + text.length)
+    inner.copy(message)
+    message.write(text, blockBytes, 'latin1')
+    outer.write(hash('sha256', message), blockBytes, 'hex')
+    return hash('sha256', outer)
+  }
 }
 
 /** Spaces at the ends are removed, and inner ones are one space. */
@@ -92,9 +119,24 @@ const severalSpaces = /^\s|\s$|[ \t]{2}|\t/
 /** Paths that are their own canonical form. */
 const plainPath = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
 
+/** Paths whose form is stored, and their length: those of the models in use. */
+const maxPaths = 256
+const maxStoredPath = 1_024
+
+function createNormalizedPath(): (path: string) => string {
+  const stored = createLru<string, string>(maxPaths)
+  return (path) => {
+    if (path === '/' || plainPath.test(path)) return path
+    const known = stored.get(path)
+    if (known !== undefined) return known
+    const normalized = normalizedPath(path)
+    if (path.length <= maxStoredPath) stored.set(path, normalized)
+    return normalized
+  }
+}
+
 /** Path without dot segments and empty segments, whose segments are encoded once more. */
 function normalizedPath(path: string): string {
-  if (path === '/' || plainPath.test(path)) return path
   const segments: string[] = []
   for (const segment of path.split('/')) {
     if (segment === '..') segments.pop()
