@@ -11,7 +11,7 @@ import {
 } from '../../src/backends/llm/translate/gemini-to-chat/gemini-to-chat.ts'
 import { messagesToChat } from '../../src/backends/llm/translate/messages-to-chat/messages-to-chat.ts'
 import type { Translation, TranslationContext } from '../../src/backends/llm/translate/translate.ts'
-import type { JsonObject } from '../../src/lib/json/json.ts'
+import type { JsonObject, JsonValue } from '../../src/lib/json/json.ts'
 import { createSseParser, formatSseEvent } from '../../src/net/http/sse.ts'
 
 /**
@@ -93,7 +93,14 @@ function compare(folder: string, file: string, actual: string): void {
 function readObject(folder: string, file: string): JsonObject {
   const object = parseExactObject(readFileSync(join(folder, file), 'utf8'))
   if (object === undefined) throw new Error(`${join(folder, file)} is not a JSON object`)
-  return object
+  return frozen(object)
+}
+
+/** Translations share their inputs with guards, logs and further attempts, so they must not change them. */
+function frozen<T extends JsonValue>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  for (const member of Object.values(value)) frozen(member)
+  return Object.freeze(value)
 }
 
 function indented(value: object): string {

@@ -17,7 +17,7 @@ import { isGeminiEndpoint } from '../request/gemini-path.ts'
 import { vertexCallIn } from '../request/vertex-path.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
 import type { ItemIds } from '../stored/provider-objects.ts'
-import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
+import { readExactObject, withExactNumbers } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
 import { setAnthropicFields } from './anthropic-fields.ts'
@@ -237,8 +237,8 @@ function requestBody(
   if (json === undefined) return { kind: 'body', body: bytes.length > 0 ? bytes : undefined }
   if (translation) {
     if (json.large) return translateLarge(json, call, candidate, { translation, workQueue })
-    // Parsed again, because the input of a tool call may contain numbers that `JSON.parse` rounds.
-    const value = inForm(parseExactObject(json.text) ?? json.value, call)
+    // The input of a tool call may contain numbers that `JSON.parse` rounds.
+    const value = inForm(withExactNumbers(json), call)
     const translated = translateRequest(value, call, candidate, translation)
     if (translated.kind === 'refused') return translated
     return { kind: 'body', body: JSON.stringify(translated.value), settings: translated.settings }

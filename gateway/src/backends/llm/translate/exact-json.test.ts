@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createNestingScan, parseExactJson, parseExactObject, parseNestedObject } from './exact-json.ts'
+import {
+  createNestingScan,
+  parseExactJson,
+  parseExactObject,
+  parseNestedObject,
+  withExactNumbers,
+} from './exact-json.ts'
 
 describe('parseExactJson', () => {
   it.each([
@@ -33,10 +39,28 @@ describe('parseExactJson', () => {
     expect(JSON.stringify(parseExactJson(text))).toBe(text)
   })
 
+  it.each([
+    [500, true],
+    [501, false],
+  ])('of %i levels is accepted: %s', (levels, isAccepted) => {
+    const text = `${'{"a":['.repeat(levels / 2)}${levels % 2 === 1 ? '[]' : ''}${']}'.repeat(levels / 2)}`
+    expect(parseExactJson(text) !== undefined).toBe(isAccepted)
+  })
+
   it('accepts only objects for an object', () => {
     expect(parseExactObject('[1]')).toBeUndefined()
     expect(parseExactObject('null')).toBeUndefined()
     expect(parseExactObject('{"a":1}')).toEqual({ a: 1 })
+  })
+})
+
+describe('withExactNumbers', () => {
+  it('is the object that was read, unless its text may have numbers that it has rounded', () => {
+    const small = { text: '{"n":1234.5}', value: { n: 1234.5 }, kind: 'object' } as const
+    expect(withExactNumbers(small)).toBe(small.value)
+    const text = '{"n":12345678901234567890}'
+    const rounded = withExactNumbers({ kind: 'object', text, value: { n: Number('12345678901234567890') } })
+    expect(JSON.stringify(rounded)).toBe(text)
   })
 })
 
