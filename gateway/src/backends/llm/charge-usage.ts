@@ -3,9 +3,11 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Usage } from '../../pipeline/facts/llm-facts.ts'
 import type { ObjectCall } from './batches/object-call.ts'
+import type { CostBasis } from './catalog/cost.ts'
 import type { Picodollars } from './catalog/money.ts'
 import type { Cost, Prices } from './catalog/prices.ts'
 import { cancelReply } from './reply/reply-body.ts'
+import { withUnits } from './reply/units.ts'
 import { addUsage, estimateTokens, estimateUsage, withOutputTokens } from './reply/usage.ts'
 import { type Attempt, type Call, callOf, isConnection } from './request/call.ts'
 import { isBackground, outputLimit } from './request/output-limit.ts'
@@ -22,14 +24,15 @@ export function settleCall(exchange: Exchange, { clock }: CompileContext, prices
   if (charge && isCharged(last)) last.usage = chargedUsage(charge)
   if (hasUsage(last.call) && !last.usageFinal && isCharged(last)) last.usage = estimateAttempt(last)
   const charges: Charge[] = []
+  const unitFacts = { endpoint: last.call.endpoint, request: facts.llmRequest ?? {} }
   for (let attempt: Attempt | undefined = last; attempt; attempt = attempt.previous) {
     if (attempt.unread) cancelReply(attempt.unread)
     attempt.slots?.release()
     attempt.slots = undefined
     if (attempt.isAbandoned) attempt.usage = estimateAbandoned(attempt)
-    const { usage } = attempt
     // The usage of a stored response was counted at its creation.
-    if (!usage || last.call.stored !== undefined) continue
+    if (!attempt.usage || last.call.stored !== undefined) continue
+    const usage = withUnits(attempt.usage, { ...unitFacts, units: attempt.units })
     facts.usage = addUsage(facts.usage, usage)
     charges.push({ attempt, usage, cost: prices && priceOf(prices, attempt, usage) })
   }
@@ -68,14 +71,17 @@ function recordCost({ facts: { llm } }: Exchange, charges: readonly Charge[]): v
   for (const { usage, cost } of charges) {
     if (cost === undefined) continue
     if (cost.kind === 'cost') sum = (sum ?? 0n) + cost.amount
-    const known = usage.estimated ? 'estimated' : 'exact'
-    worst = Math.max(worst, statuses.indexOf(cost.kind === 'cost' ? known : cost.kind))
+    worst = Math.max(worst, statuses.indexOf(cost.kind === 'cost' ? qualityOf(cost.basis, usage) : cost.kind))
   }
   if (!llm || worst === -1) return
   llm.costStatus = statuses[worst]
   if (sum === undefined) return
   llm.cost = dollarsOf(sum)
   llm.costPicodollars = sum > maxPicodollars ? Number.MAX_SAFE_INTEGER : Number(sum)
+}
+
+function qualityOf(basis: CostBasis = 'tokens', { estimated }: Usage): 'exact' | 'estimated' {
+  return basis === 'units' || (basis === 'tokens' && !estimated) ? 'exact' : 'estimated'
 }
 
 function countCharge(
@@ -104,7 +110,8 @@ const withoutUsage: ReadonlySet<Call['endpoint']> = new Set([
 
 /** The expected tokens of a batch, whose requests are served later. */
 function chargedUsage(charge: NonNullable<ObjectCall['charge']>): Usage {
-  return withOutputTokens(estimateUsage(undefined, charge.inputTokens, 0), charge.outputTokens)
+  const usage = withOutputTokens(estimateUsage(undefined, charge.inputTokens, 0), charge.outputTokens)
+  return { ...usage, batch: 'sum' }
 }
 
 /** The provider has read the prompt, and sent no content before the request was cancelled. */

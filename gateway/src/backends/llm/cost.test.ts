@@ -9,8 +9,9 @@ import {
   open,
   streamReply,
 } from '../../../test/fixtures/llm.ts'
+import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../../lib/cancellation.ts'
-import type { Prices } from './catalog/prices.ts'
+import { compilePrices, type Prices } from './catalog/prices.ts'
 
 type Asked = { provider: string; models: readonly (string | undefined)[]; tokens: number }
 
@@ -146,4 +147,34 @@ describe('the cost of a call', () => {
       expect(asked[0]?.models).toEqual([undefined, 'gpt-4o', 'gpt-*'])
     },
   )
+})
+
+describe('the cost of images and audio', () => {
+  const units = { perMillionCharacters: '15', perImage: '0.04', perMinute: '0.006' }
+  const models = { tts: { units }, 'dall-e-3': { units } }
+  const prices = compilePrices([{ inline: { providers: { openai: { models } } } }], fixtureContext())
+  const llm = (provider: FixtureProvider) =>
+    fixtureGateway(
+      { models: [{ name: '*', provider: 'openai', params: { apiKey: 'sk' } }] },
+      provider,
+      prices ? { prices } : {},
+    )
+
+  it('is exact by characters of speech', async () => {
+    const gateway = llm(() => ({
+      status: 200,
+      headers: { 'content-type': 'audio/mpeg' },
+      body: Buffer.from('x'),
+    }))
+    const body = { model: 'tts', voice: 'alloy', input: 'héllo 🙂' }
+    const { exchange } = await call(gateway, { path: '/v1/audio/speech', body })
+    expect(exchange.facts.llm).toMatchObject({ costPicodollars: 7 * 15_000_000, costStatus: 'exact' })
+  })
+
+  it('is exact by the number of images', async () => {
+    const gateway = llm(() => jsonReply({ created: 1, data: [{ url: 'a' }, { url: 'b' }] }))
+    const body = { model: 'dall-e-3', prompt: 'a cat', n: 2 }
+    const { exchange } = await call(gateway, { path: '/v1/images/generations', body })
+    expect(exchange.facts.llm).toMatchObject({ cost: 0.08, costStatus: 'exact' })
+  })
 })

@@ -16,8 +16,34 @@ export type Usage = {
   cachedInputAudioTokens?: number | undefined
   /** Part of the output, if the provider reports it separately. */
   outputAudioTokens?: number | undefined
+  /** Part of the input, if the provider reports it separately and prices it as images. */
+  inputImageTokens?: number | undefined
+  /** Part of the output, if the provider reports it separately. */
+  outputImageTokens?: number | undefined
+  /** Amounts besides tokens, by which some models are priced. */
+  units?: UsageUnits | undefined
+  /** Usage of one request of a batch, or of several; undefined for single calls. */
+  batch?: 'request' | 'sum' | undefined
   /** True if the response ended without usage and the counts are bytes / 4. */
   estimated: boolean
+}
+
+/** Amounts of one call besides tokens. */
+export type UsageUnits = {
+  /** Generated images of one size and quality, which are undefined if neither side names them. */
+  readonly images?: {
+    readonly count: number
+    readonly size: string | undefined
+    readonly quality: string | undefined
+  }
+  /** Seconds of transcribed audio. */
+  readonly seconds?: number | undefined
+  /** Characters of the text of speech. */
+  readonly characters?: number | undefined
+  /** Searches of a reranker. */
+  readonly searches?: number | undefined
+  /** Searches of the web by the provider, in addition to tokens. */
+  readonly webSearches?: number | undefined
 }
 
 /**

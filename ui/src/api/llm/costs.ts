@@ -9,12 +9,26 @@ export type PriceName =
   | 'reasoning'
   | 'inputAudio'
   | 'outputAudio'
+  | 'inputImage'
+  | 'outputImage'
 
 /** US dollars per million tokens, as decimal text. */
 export type Rates = { readonly [name in PriceName]?: string }
 
+/** Prices by other units than tokens, as decimal text. */
+export type Units = {
+  readonly perImage?: string
+  readonly images?: readonly { readonly size?: string; readonly quality?: string; readonly price: string }[]
+  readonly perMinute?: string
+  readonly perMillionCharacters?: string
+  readonly perThousandSearches?: string
+}
+
 export type CatalogModel = {
   readonly rates?: Rates
+  /** Prices of requests in batches. */
+  readonly batch?: Rates
+  readonly units?: Units
   readonly tiers?: readonly { readonly contextOver: number; readonly rates: Rates }[]
   readonly limits?: { readonly contextWindow?: number; readonly maxOutputTokens?: number }
   readonly tags?: readonly string[]
@@ -29,8 +43,8 @@ export type Catalog = {
 export type ListedPrice = CatalogModel & {
   readonly provider: string
   readonly model: string
-  /** Index in `catalogs` of each price, and of `tiers`. */
-  readonly sources: { readonly [field in PriceName | 'tiers']?: number }
+  /** Index in `catalogs` of each price, and of `tiers`, `batch` and `units`. */
+  readonly sources: { readonly [field in PriceName | 'tiers' | 'batch' | 'units']?: number }
 }
 
 export type CatalogSource = {

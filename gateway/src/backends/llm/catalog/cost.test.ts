@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureCallUsage } from '../../../../test/fixtures/llm-catalog.ts'
 import { dollarsOf } from '../../../lib/picodollars.ts'
-import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
-import { costOf, type ModelPrices, type Rates } from './cost.ts'
+import type { Usage, UsageUnits } from '../../../pipeline/facts/llm-facts.ts'
+import type { CatalogModel } from './config.ts'
+import { type CostBasis, costOf, type ModelPrices, type Rates } from './cost.ts'
 import { parsePrice } from './money.ts'
 
 type Written = Partial<Record<keyof Rates, string>>
@@ -18,6 +19,8 @@ function ratesOf(written: Written): Rates {
     reasoning: rate(written.reasoning),
     inputAudio: rate(written.inputAudio),
     outputAudio: rate(written.outputAudio),
+    inputImage: rate(written.inputImage),
+    outputImage: rate(written.outputImage),
   }
 }
 
@@ -79,7 +82,7 @@ describe('costOf', () => {
     ],
   ])('prices %s', (_title, prices, counts, dollars) => {
     const cost = costOf(fixtureCallUsage(counts), prices)
-    expect(cost === undefined ? undefined : dollarsOf(cost)).toBe(dollars)
+    expect(cost === undefined ? undefined : dollarsOf(cost.amount)).toBe(dollars)
   })
 
   it('charges a token of two kinds once', () => {
@@ -93,12 +96,12 @@ describe('costOf', () => {
       }),
       prices,
     )
-    expect(cost).toBe(parsePrice('28'))
+    expect(cost?.amount).toBe(parsePrice('28'))
   })
 
   it('does not reduce the cost for counts above the total', () => {
     const usage = fixtureCallUsage({ outputTokens: 5, reasoningTokens: 1_000_000 })
-    expect(costOf(usage, openAi)).toBe(50_000_000n)
+    expect(costOf(usage, openAi)?.amount).toBe(50_000_000n)
   })
 
   it('equals the exact sum of the parts for all prices and counts', () => {
@@ -108,7 +111,7 @@ describe('costOf', () => {
         const prices = flat(
           definedOf({ input, output, cacheRead, cacheWrite, reasoning, inputAudio, outputAudio }),
         )
-        const cost = costOf(usageOf(counts), prices) ?? -1n
+        const cost = costOf(usageOf(counts), prices)?.amount ?? -1n
         const { plainInput, plainOutput } = counts
         const expected = addAll([
           times(input, plainInput),
@@ -134,12 +137,79 @@ describe('costOf', () => {
             count + (Object.entries(other).find(([k]) => k === kind)?.[1] ?? 0),
           ]),
         )
-        const [first, second] = [costOf(usageOf(one), anthropic), costOf(usageOf(other), anthropic)]
-        expect((first ?? 0n) + (second ?? 0n)).toBe(costOf(usageOf({ ...one, ...both }), anthropic))
+        const [first, second, sum] = [one, other, { ...one, ...both }].map(
+          (counts) => costOf(usageOf(counts), anthropic)?.amount,
+        )
+        expect((first ?? 0n) + (second ?? 0n)).toBe(sum)
       }),
     )
   })
 })
+
+describe('costs of images, audio, searches and batches', () => {
+  const units = unitPrices({
+    perImage: '0.04',
+    images: [{ size: '1024x1024', quality: 'hd', price: '0.08' }],
+    perMinute: '0.006',
+    perMillionCharacters: '15',
+    perThousandSearches: '2',
+  })
+  const plain = unitPrices({ perImage: '0.02' })
+  const search = flat({ input: '3', output: '15' })
+  const batch = { ...tiered, batch: ratesOf({ input: '0.625', output: '5' }) }
+  it.each<[string, ModelPrices, Partial<Usage>, number, CostBasis]>([
+    ['images of one price', plain, { units: imagesOf(3) }, 0.06, 'units'],
+    ['images of a size and quality', units, { units: imagesOf(2, '1024x1024', 'hd') }, 0.16, 'units'],
+    ['images of another quality', units, { units: imagesOf(2, '1024x1024', 'low') }, 0.08, 'units'],
+    ['images of an unknown quality', units, { units: imagesOf(2, '1024x1024') }, 0.08, 'guess'],
+    ['seconds of audio', units, { units: { seconds: 12.5 } }, 0.00125, 'units'],
+    ['characters of speech', units, { units: { characters: 2000 } }, 0.03, 'units'],
+    ['searches of a reranker', units, { inputTokens: 500, units: { searches: 3 } }, 0.006, 'units'],
+    ['searches without a price', search, { inputTokens: 500, units: { searches: 3 } }, 0.0015, 'guess'],
+    [
+      'searches of the web beside tokens',
+      { ...search, units: units.units },
+      { inputTokens: 1000, units: { webSearches: 2 } },
+      0.007,
+      'tokens',
+    ],
+    ['image tokens at the price of text', openAi, { outputTokens: 10, outputImageTokens: 10 }, 1e-4, 'guess'],
+    [
+      'image tokens',
+      flat({ input: '5', output: '10', inputImage: '10', outputImage: '40' }),
+      { inputTokens: 300, inputImageTokens: 200, outputTokens: 1000, outputImageTokens: 1000 },
+      0.0425,
+      'tokens',
+    ],
+    ['audio without a price', openAi, { inputTokens: 100, inputAudioTokens: 100 }, 0.00025, 'guess'],
+    ['a request of a batch', batch, { inputTokens: 1000, batch: 'request' }, 0.000625, 'tokens'],
+    ['a long request of a batch', batch, { inputTokens: 300_000, batch: 'request' }, 0.1875, 'guess'],
+    ['a batch with tiers', batch, { inputTokens: 300_000, batch: 'sum' }, 0.1875, 'guess'],
+    ['a batch without prices of batches', openAi, { inputTokens: 1000, batch: 'sum' }, 0.0025, 'guess'],
+  ])('price %s', (_title, prices, counts, dollars, basis) => {
+    const cost = costOf(fixtureCallUsage(counts), prices)
+    expect([dollarsOf(cost?.amount ?? -1n), cost?.basis]).toEqual([dollars, basis])
+  })
+})
+
+function imagesOf(count: number, size?: string, quality?: string): UsageUnits {
+  return { images: { count, size, quality } }
+}
+
+function unitPrices({ images = [], ...prices }: NonNullable<CatalogModel['units']>): ModelPrices {
+  const read = (text: string | undefined) => (text === undefined ? undefined : parsePrice(text))
+  return {
+    rates: ratesOf({}),
+    tiers: [],
+    units: {
+      perImage: read(prices.perImage),
+      images: images.map((image) => ({ ...image, price: read(image.price) ?? 0n })),
+      perMinute: read(prices.perMinute),
+      perMillionCharacters: read(prices.perMillionCharacters),
+      perThousandSearches: read(prices.perThousandSearches),
+    },
+  }
+}
 
 describe('parsePrice', () => {
   it.each([
@@ -218,7 +288,7 @@ function price(): fc.Arbitrary<string> {
     .map(([whole, fraction]) => (fraction === '' ? String(whole) : `${whole}.${fraction}`))
 }
 
-function definedOf(written: Record<keyof Rates, string | undefined>): Written {
+function definedOf(written: Partial<Record<keyof Rates, string | undefined>>): Written {
   return Object.fromEntries(Object.entries(written).filter(([, text]) => text !== undefined))
 }
 

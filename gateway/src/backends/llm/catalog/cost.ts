@@ -1,5 +1,6 @@
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Picodollars } from './money.ts'
+import { searchCostOf, type UnitPrices, unitCostOf } from './unit-cost.ts'
 
 /** Price of one token by kind; undefined if the catalog has none. */
 export type Rates = {
@@ -10,21 +11,53 @@ export type Rates = {
   readonly reasoning: Picodollars | undefined
   readonly inputAudio: Picodollars | undefined
   readonly outputAudio: Picodollars | undefined
+  readonly inputImage: Picodollars | undefined
+  readonly outputImage: Picodollars | undefined
 }
 
-/** Prices of a model: base rates, and tiers for prompts above a number of tokens, largest first. */
+/**
+ * Prices of a model: base rates, those of batches, and tiers for prompts above a number of tokens, largest
+ * first.
+ */
 export type ModelPrices = {
   readonly rates: Rates
+  readonly batch?: Rates | undefined
+  readonly units?: UnitPrices | undefined
   readonly tiers: readonly { readonly contextOver: number; readonly rates: Rates }[]
 }
 
 /**
- * Cost of a call; undefined if it used tokens of a kind without a price, because the sum would be wrong.
- * Cache reads, cache writes and audio are parts of the input; reasoning and audio are parts of the output. A
- * part without a separate price has the price of input or output. A tier applies to all tokens of the call.
+ * `tokens`: as exact as the counts. `units`: exact, from facts of the call. `guess`: with a price of
+ * something else, because the catalog lacks the right one.
  */
-export function costOf(usage: Usage, prices: ModelPrices): Picodollars | undefined {
-  const rates = ratesFor(usage.inputTokens, prices)
+export type CostBasis = 'tokens' | 'units' | 'guess'
+
+/** Cost of a call. */
+export type CallCost = { readonly amount: Picodollars; readonly basis: CostBasis }
+
+/**
+ * Cost of a call; undefined if it used tokens of a kind without a price, because the sum would be wrong.
+ * Units with a price replace tokens, but for searches of the web, which are added.
+ */
+export function costOf(usage: Usage, prices: ModelPrices): CallCost | undefined {
+  const { units } = usage
+  const unit = units && prices.units && unitCostOf(units, prices.units)
+  if (unit) return { amount: unit.amount, basis: unit.isExact ? 'units' : 'guess' }
+  const tokens = tokenCostOf(usage, prices)
+  if (tokens === undefined || units === undefined) return tokens
+  const ofSearches = searchCostOf(units.webSearches ?? 0, prices.units)
+  if (ofSearches === undefined || units.searches !== undefined)
+    return { amount: tokens.amount, basis: 'guess' }
+  return { amount: tokens.amount + ofSearches, basis: tokens.basis }
+}
+
+/**
+ * Cost of tokens. Cache reads, cache writes, audio and images are parts of the input; reasoning, audio and
+ * images are parts of the output. A part without a separate price has the price of input or output. A tier
+ * applies to all tokens of the call.
+ */
+function tokenCostOf(usage: Usage, prices: ModelPrices): CallCost | undefined {
+  const { rates, isRight } = ratesFor(usage, prices)
   const { input, output } = rates
   const rest = { input: usage.inputTokens, output: usage.outputTokens }
   const cacheRead = takeTokens(rest, 'input', usage.cachedInputTokens)
@@ -32,22 +65,42 @@ export function costOf(usage: Usage, prices: ModelPrices): Picodollars | undefin
   // Cached audio is among the cache reads.
   const uncachedAudio = (usage.inputAudioTokens ?? 0) - (usage.cachedInputAudioTokens ?? 0)
   const inputAudio = takeTokens(rest, 'input', Math.max(0, uncachedAudio))
+  const inputImage = takeTokens(rest, 'input', usage.inputImageTokens)
   const reasoning = takeTokens(rest, 'output', usage.reasoningTokens)
   const outputAudio = takeTokens(rest, 'output', usage.outputAudioTokens)
-  return sum([
+  const outputImage = takeTokens(rest, 'output', usage.outputImageTokens)
+  const amount = sum([
     priced(cacheRead, rates.cacheRead ?? input),
     priced(cacheWrite, rates.cacheWrite ?? input),
     priced(inputAudio, rates.inputAudio ?? input),
+    priced(inputImage, rates.inputImage ?? input),
     priced(rest.input, input),
     priced(reasoning, rates.reasoning ?? output),
     priced(outputAudio, rates.outputAudio ?? output),
+    priced(outputImage, rates.outputImage ?? output),
     priced(rest.output, output),
   ])
+  if (amount === undefined) return undefined
+  // Audio and images have other prices than text everywhere.
+  const isGuess =
+    (inputAudio > 0 && rates.inputAudio === undefined) ||
+    (outputAudio > 0 && rates.outputAudio === undefined) ||
+    (inputImage > 0 && rates.inputImage === undefined) ||
+    (outputImage > 0 && rates.outputImage === undefined)
+  return { amount, basis: isGuess || !isRight ? 'guess' : 'tokens' }
 }
 
-function ratesFor(contextTokens: number, { rates, tiers }: ModelPrices): Rates {
-  for (const tier of tiers) if (contextTokens > tier.contextOver) return tier.rates
-  return rates
+/** `isRight`: the rates are those of the call, not of single calls for a batch or of unknown prompt sizes. */
+function ratesFor(
+  { inputTokens, batch: part }: Usage,
+  { rates, batch, tiers }: ModelPrices,
+): { readonly rates: Rates; readonly isRight: boolean } {
+  // The size of each prompt is unknown in a sum.
+  const tier = part === 'sum' ? undefined : tiers.find(({ contextOver }) => inputTokens > contextOver)
+  if (part === undefined) return { rates: tier?.rates ?? rates, isRight: true }
+  const isTiered = part === 'sum' ? tiers.length > 0 : tier !== undefined
+  if (batch !== undefined) return { rates: batch, isRight: !isTiered }
+  return { rates: tier?.rates ?? rates, isRight: false }
 }
 
 /** Providers may report a token as two kinds, for example cached and audio; it is charged once. */

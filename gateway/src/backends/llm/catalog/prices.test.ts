@@ -106,6 +106,15 @@ describe('compilePrices', () => {
     expect(dollars([base, catalogOf({ m: { rates: { output: '4' } } })], ['other'])).toBe(10)
   })
 
+  it('merges prices of batches and other units by price', () => {
+    const base = catalogOf({ m: { batch: { input: '1', output: '8' }, units: { perMinute: '1' } } })
+    const catalogs = [base, catalogOf({ m: { batch: { output: '4' }, units: { perImage: '2' } } })]
+    expect(dollars(catalogs, ['m'], { ...usage, batch: 'request' })).toBe(5)
+    expect(dollars(catalogs, ['m'], { ...usage, units: { seconds: 90 } })).toBe(1.5)
+    const images = { count: 2, size: undefined, quality: undefined }
+    expect(dollars(catalogs, ['m'], { ...usage, units: { images } })).toBe(4)
+  })
+
   it('reads catalogs in files, JSON or YAML', () => {
     const json = JSON.stringify(catalogOf({ m: { rates: { input: '3', output: '4' } } }).inline)
     const prices = pricesOf([{ file: 'a.json' }, { file: 'b.yaml' }, { file: 'empty' }], {
@@ -113,7 +122,7 @@ describe('compilePrices', () => {
       'b.yaml': 'providers: {}',
       empty: '{}',
     })
-    expect(prices('openai', ['m'], usage)).toEqual({ kind: 'cost', amount: 7n * 10n ** 12n })
+    expect(prices('openai', ['m'], usage)).toMatchObject({ kind: 'cost', amount: 7n * 10n ** 12n })
   })
 
   it.each([

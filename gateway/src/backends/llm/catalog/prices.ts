@@ -1,16 +1,17 @@
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { CatalogModel, ModelCatalogConfig } from './config.ts'
-import { costOf, type ModelPrices, type Rates } from './cost.ts'
+import { type CostBasis, costOf, type ModelPrices, type Rates } from './cost.ts'
 import { definedRates, type MergedCatalog, mergeCatalogs } from './merge-catalogs.ts'
 import { type Picodollars, parsePrice } from './money.ts'
+import type { UnitPrices } from './unit-cost.ts'
 
 /**
  * Cost of a call. `missing`: the model is not in the catalog; `unpriced`: it has no price for the used
- * tokens.
+ * tokens. The default `basis` is `tokens`.
  */
 export type Cost =
-  | { readonly kind: 'cost'; readonly amount: Picodollars }
+  | { readonly kind: 'cost'; readonly amount: Picodollars; readonly basis?: CostBasis }
   | { readonly kind: 'unpriced' }
   | { readonly kind: 'missing' }
 
@@ -43,8 +44,8 @@ function createPriceLookup(providers: ReadonlyMap<string, Models>): Prices {
     for (const name of names) {
       const prices = name === undefined ? undefined : models.get(name)
       if (prices === undefined) continue
-      const amount = costOf(usage, prices)
-      return amount === undefined ? unpriced : { kind: 'cost', amount }
+      const cost = costOf(usage, prices)
+      return cost === undefined ? unpriced : { kind: 'cost', ...cost }
     }
     return missing
   }
@@ -59,9 +60,11 @@ function compileModels(merged: MergedCatalog): Map<string, Map<string, ModelPric
   )
 }
 
-function pricesOf({ rates = {}, tiers = [] }: CatalogModel): ModelPrices {
+function pricesOf({ rates = {}, batch, units, tiers = [] }: CatalogModel): ModelPrices {
   return {
     rates: ratesOf(rates),
+    batch: batch && ratesOf(batch),
+    units: units && unitPricesOf(units),
     tiers: tiers
       .map((tier) => ({
         contextOver: tier.contextOver,
@@ -81,5 +84,24 @@ function ratesOf(rates: NonNullable<CatalogModel['rates']>): Rates {
     reasoning: rate(rates.reasoning),
     inputAudio: rate(rates.inputAudio),
     outputAudio: rate(rates.outputAudio),
+    inputImage: rate(rates.inputImage),
+    outputImage: rate(rates.outputImage),
+  }
+}
+
+function unitPricesOf({
+  perImage,
+  images = [],
+  perMinute,
+  perMillionCharacters,
+  perThousandSearches,
+}: NonNullable<CatalogModel['units']>): UnitPrices {
+  const price = (text: string | undefined) => (text === undefined ? undefined : parsePrice(text))
+  return {
+    perImage: price(perImage),
+    images: images.map((image) => ({ ...image, price: price(image.price) ?? 0n })),
+    perMinute: price(perMinute),
+    perMillionCharacters: price(perMillionCharacters),
+    perThousandSearches: price(perThousandSearches),
   }
 }

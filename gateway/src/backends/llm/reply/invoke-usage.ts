@@ -44,6 +44,41 @@ export function embedUsage(meta: JsonValue | undefined): Usage | undefined {
     : invokeUsage({ input: (text ?? 0) + (image ?? 0) })
 }
 
+/**
+ * Cohere reports tokens in `meta.tokens` (https://docs.cohere.com/reference/rerank), other services an object
+ * of OpenAI's shape or the total only.
+ */
+export function rerankUsage({ usage: reported, meta }: JsonObject): Usage | undefined {
+  const tokens = isJsonObject(reported) ? reported : isJsonObject(meta) ? meta['tokens'] : undefined
+  if (!isJsonObject(tokens)) return undefined
+  const input =
+    count(tokens['input_tokens']) ?? count(tokens['prompt_tokens']) ?? count(tokens['total_tokens'])
+  if (input === undefined) return undefined
+  return invokeUsage({ input, output: count(tokens['output_tokens']) })
+}
+
+/** Embeddings of Vertex AI count the tokens of each text. */
+export function predictUsage(predictions: JsonValue | undefined): Usage | undefined {
+  if (!Array.isArray(predictions)) return undefined
+  const counts = predictions.map((prediction) => {
+    const embeddings = isJsonObject(prediction) ? prediction['embeddings'] : undefined
+    const statistics = isJsonObject(embeddings) ? embeddings['statistics'] : undefined
+    return isJsonObject(statistics) ? count(statistics['token_count']) : undefined
+  })
+  if (counts.every((tokens) => tokens === undefined)) return undefined
+  return invokeUsage({ input: counts.reduce<number>((sum, tokens) => sum + (tokens ?? 0), 0) })
+}
+
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html */
+export function converseUsage(value: JsonValue | undefined): Usage | undefined {
+  if (!isJsonObject(value)) return undefined
+  const input = count(value['inputTokens'])
+  const output = count(value['outputTokens'])
+  if (input === undefined && output === undefined) return undefined
+  const cached = count(value['cacheReadInputTokens'])
+  return invokeUsage({ input, output, cached, created: count(value['cacheWriteInputTokens']) })
+}
+
 type Counts = {
   input: number | undefined
   output?: number | undefined

@@ -8,6 +8,7 @@ import type { Endpoint } from '../request/endpoints.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
 import type { TranslationContext } from '../translate/translate.ts'
 import { usageInHeaders } from './invoke-usage.ts'
+import { unitsIn } from './units.ts'
 import { modelIn, usageIn } from './usage.ts'
 
 /**
@@ -25,6 +26,7 @@ export function recordModel(attempt: Attempt, model: string | undefined): void {
 export function recordObject(attempt: Attempt, endpoint: Endpoint, message: JsonObject): void {
   const usage = usageIn(endpoint, message)
   if (usage) attempt.usage = usage
+  attempt.units = unitsIn(endpoint, message)
   recordModel(attempt, modelIn(endpoint, message))
   attempt.usageFinal = usage !== undefined && isFinalUsage(endpoint, message)
 }

@@ -8,7 +8,8 @@ import {
 import { defaultJsonLimits } from '../../../lib/json/limits.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Endpoint } from '../request/endpoints.ts'
-import { embedUsage, usageInChunk } from './invoke-usage.ts'
+import { converseUsage, embedUsage, predictUsage, rerankUsage, usageInChunk } from './invoke-usage.ts'
+import { unitsIn } from './units.ts'
 
 /** Maximum plausible token count of a response; larger counts are defects or attacks. */
 const maxTokens = 1_000_000_000
@@ -18,6 +19,12 @@ const maxTokens = 1_000_000_000
  * cache reads and writes, output includes reasoning.
  */
 export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefined {
+  const tokens = tokensIn(endpoint, message)
+  const units = tokens && unitsIn(endpoint, message)
+  return tokens === undefined || units === undefined ? tokens : { ...tokens, units }
+}
+
+function tokensIn(endpoint: Endpoint, message: JsonObject): Usage | undefined {
   switch (endpoint) {
     case 'chat':
     case 'completions':
@@ -43,6 +50,7 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
     case 'images':
     case 'image_edits':
     case 'image_variations':
+      return imageUsage(message['usage'])
     case 'speech':
       return responsesUsage(message['usage'])
     case 'transcriptions':
@@ -129,30 +137,27 @@ function realtimeUsage(value: JsonValue | undefined): Usage | undefined {
   }
 }
 
+/**
+ * https://platform.openai.com/docs/api-reference/images/object: the output consists of image tokens, unless
+ * its details count other ones.
+ */
+function imageUsage(value: JsonValue | undefined): Usage | undefined {
+  const tokens = responsesUsage(value)
+  if (tokens === undefined || !isJsonObject(value)) return tokens
+  const { input_tokens_details: input, output_tokens_details: output } = value
+  return {
+    ...tokens,
+    inputImageTokens: detail(input, 'image_tokens'),
+    outputImageTokens:
+      (isJsonObject(output) ? count(output['image_tokens']) : undefined) ?? tokens.outputTokens,
+  }
+}
+
 /** https://platform.openai.com/docs/api-reference/audio: older models report seconds, which are no tokens. */
 function transcriptionUsage(value: JsonValue | undefined): Usage | undefined {
   const tokens = responsesUsage(value)
   if (tokens === undefined || !isJsonObject(value)) return tokens
   return { ...tokens, inputAudioTokens: audioTokens(value['input_token_details']) }
-}
-
-/**
- * Cohere reports tokens in `meta.tokens` (https://docs.cohere.com/reference/rerank), other services an object
- * of OpenAI's shape or the total only.
- */
-function rerankUsage({ usage: reported, meta }: JsonObject): Usage | undefined {
-  const tokens = isJsonObject(reported) ? reported : isJsonObject(meta) ? meta['tokens'] : undefined
-  if (!isJsonObject(tokens)) return undefined
-  const input =
-    count(tokens['input_tokens']) ?? count(tokens['prompt_tokens']) ?? count(tokens['total_tokens'])
-  if (input === undefined) return undefined
-  return usage({
-    inputTokens: input,
-    outputTokens: count(tokens['output_tokens']) ?? 0,
-    cachedInputTokens: 0,
-    cacheCreationInputTokens: 0,
-    reasoningTokens: 0,
-  })
 }
 
 /**
@@ -191,54 +196,18 @@ function geminiUsage(value: JsonValue | undefined): Usage | undefined {
     cachedInputTokens: count(value['cachedContentTokenCount']) ?? 0,
     cacheCreationInputTokens: 0,
     reasoningTokens: thoughts,
-    inputAudioTokens: audioOf(value['promptTokensDetails']),
-    outputAudioTokens: audioOf(value['candidatesTokensDetails']),
+    inputAudioTokens: modalityOf(value['promptTokensDetails'], 'AUDIO'),
+    outputAudioTokens: modalityOf(value['candidatesTokensDetails'], 'AUDIO'),
+    // Images of the prompt cost as much as text.
+    outputImageTokens: modalityOf(value['candidatesTokensDetails'], 'IMAGE'),
   })
 }
 
-/** Tokens of audio in counts by modality; undefined without such counts. */
-function audioOf(modalities: JsonValue | undefined): number | undefined {
+/** Tokens of a kind in counts by modality; undefined without such counts. */
+function modalityOf(modalities: JsonValue | undefined, wanted: 'AUDIO' | 'IMAGE'): number | undefined {
   if (!Array.isArray(modalities)) return undefined
-  const audio = modalities.filter(isJsonObject).filter(({ modality }) => modality === 'AUDIO')
-  return audio.reduce((sum, { tokenCount }) => sum + (count(tokenCount) ?? 0), 0)
-}
-
-/** Embeddings of Vertex AI count the tokens of each text. */
-function predictUsage(predictions: JsonValue | undefined): Usage | undefined {
-  if (!Array.isArray(predictions)) return undefined
-  const counts = predictions.map((prediction) => {
-    const embeddings = isJsonObject(prediction) ? prediction['embeddings'] : undefined
-    const statistics = isJsonObject(embeddings) ? embeddings['statistics'] : undefined
-    return isJsonObject(statistics) ? count(statistics['token_count']) : undefined
-  })
-  if (counts.every((tokens) => tokens === undefined)) return undefined
-  return usage({
-    inputTokens: counts.reduce<number>((sum, tokens) => sum + (tokens ?? 0), 0),
-    outputTokens: 0,
-    cachedInputTokens: 0,
-    cacheCreationInputTokens: 0,
-    reasoningTokens: 0,
-  })
-}
-
-/**
- * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html: input tokens exclude
- * cache reads and writes, which are added here.
- */
-function converseUsage(value: JsonValue | undefined): Usage | undefined {
-  if (!isJsonObject(value)) return undefined
-  const input = count(value['inputTokens'])
-  const output = count(value['outputTokens'])
-  if (input === undefined && output === undefined) return undefined
-  const cached = count(value['cacheReadInputTokens']) ?? 0
-  const created = count(value['cacheWriteInputTokens']) ?? 0
-  return usage({
-    inputTokens: (input ?? 0) + cached + created,
-    outputTokens: output ?? 0,
-    cachedInputTokens: cached,
-    cacheCreationInputTokens: created,
-    reasoningTokens: 0,
-  })
+  const counts = modalities.filter(isJsonObject).filter(({ modality }) => modality === wanted)
+  return counts.reduce((sum, { tokenCount }) => sum + (count(tokenCount) ?? 0), 0)
 }
 
 /**
@@ -247,13 +216,15 @@ function converseUsage(value: JsonValue | undefined): Usage | undefined {
  */
 export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   if (earlier === undefined) return later
-  return usage({
+  const units = later.units ?? earlier.units
+  const tokens = usage({
     inputTokens: Math.max(earlier.inputTokens, later.inputTokens),
     outputTokens: Math.max(earlier.outputTokens, later.outputTokens),
     cachedInputTokens: Math.max(earlier.cachedInputTokens, later.cachedInputTokens),
     cacheCreationInputTokens: Math.max(earlier.cacheCreationInputTokens, later.cacheCreationInputTokens),
     reasoningTokens: Math.max(earlier.reasoningTokens, later.reasoningTokens),
   })
+  return units === undefined ? tokens : { ...tokens, units }
 }
 
 /**
@@ -275,7 +246,10 @@ export function estimateUsage(
       reasoningTokens: reported?.reasoningTokens ?? 0,
       inputAudioTokens: reported?.inputAudioTokens,
       outputAudioTokens: reported?.outputAudioTokens,
+      outputImageTokens: reported?.outputImageTokens,
     }),
+    inputImageTokens: reported?.inputImageTokens,
+    units: reported?.units,
     estimated: true,
   }
 }
@@ -362,6 +336,7 @@ function usage(counts: Omit<Usage, 'totalTokens' | 'estimated'>): Usage {
     reasoningTokens,
     inputAudioTokens: counts.inputAudioTokens,
     outputAudioTokens: counts.outputAudioTokens,
+    outputImageTokens: counts.outputImageTokens,
     estimated: false,
   }
 }

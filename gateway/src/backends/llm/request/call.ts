@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../lib/json/json.ts'
 import type { JsonText } from '../../../lib/json/text.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
+import type { Usage, UsageUnits } from '../../../pipeline/facts/llm-facts.ts'
 import type { ObjectCall } from '../batches/object-call.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { FailoverRules } from '../models/routing/resolution.ts'
@@ -79,6 +79,8 @@ export type Attempt = {
   generatedBytes: number
   /** The latest reported usage. */
   usage: Usage | undefined
+  /** Amounts besides tokens in a response object. */
+  units: UsageUnits | undefined
   /** `usage` covers the complete response. */
   usageFinal: boolean
   /** The model name reported by the provider. */
@@ -161,6 +163,7 @@ export function createAttempt(
     succeeded: false,
     generatedBytes: 0,
     usage: undefined,
+    units: undefined,
     usageFinal: false,
     responseModel: undefined,
     unread: undefined,

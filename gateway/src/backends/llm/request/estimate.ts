@@ -28,7 +28,7 @@ export function createEstimate(prices: Prices | undefined): (exchange: Exchange)
     if (object !== undefined)
       return object.charge === undefined
         ? nothing
-        : { ...amountsOf(candidate, object.charge, prices), isCharge: true }
+        : { ...amountsOf(candidate, { ...object.charge, batch: 'sum' }, prices), isCharge: true }
     if (call.stored !== undefined || endpoint === 'moderations') return nothing
     if (operations[endpoint].operation === 'count_tokens') return nothing
     // A connection of realtime costs nothing itself: each of its responses is a call.
@@ -46,7 +46,7 @@ export function createEstimate(prices: Prices | undefined): (exchange: Exchange)
 
 function amountsOf(
   { target, model }: Candidate,
-  { inputTokens, outputTokens }: Pick<Usage, 'inputTokens' | 'outputTokens'>,
+  { inputTokens, outputTokens, batch }: Pick<Usage, 'inputTokens' | 'outputTokens' | 'batch'>,
   prices: Prices | undefined,
 ): CallEstimate {
   const tokens = inputTokens + outputTokens
@@ -58,6 +58,7 @@ function amountsOf(
     cachedInputTokens: 0,
     cacheCreationInputTokens: 0,
     reasoningTokens: 0,
+    batch,
     estimated: true,
   })
   return { tokens, picodollars: cost.kind === 'cost' ? Number(cost.amount) : undefined }

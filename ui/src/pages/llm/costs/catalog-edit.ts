@@ -13,6 +13,8 @@ export const priceNames: readonly PriceName[] = [
   'reasoning',
   'inputAudio',
   'outputAudio',
+  'inputImage',
+  'outputImage',
 ]
 
 /** Form of a price: digits with at most six decimals. */
@@ -42,7 +44,7 @@ export function withEntry(
   return { ...catalog, providers: replaced(catalog?.providers, provider, isEmpty ? undefined : { models }) }
 }
 
-/** An entry with other prices; tiers, limits and tags stay. Undefined without any of them. */
+/** An entry with other prices; its other members stay. Undefined without any of them. */
 export function withRates(entry: CatalogModel | undefined, rates: Rates): CatalogModel | undefined {
   const { rates: _, ...rest } = entry ?? {}
   const next = Object.keys(rates).length === 0 ? rest : { ...rest, rates }

@@ -49,14 +49,25 @@ describe('readPriceList', () => {
     const list = {
       sample_spec: { litellm_provider: 'one of the providers' },
       'gpt-4o': { litellm_provider: 'openai', input_cost_per_token: 2.5e-6, output_cost_per_token: 1e-5 },
+      'whisper-1': { litellm_provider: 'openai', mode: 'audio_transcription', input_cost_per_second: 1e-4 },
+      'gpt-batch': {
+        ...{ litellm_provider: 'openai', input_cost_per_token: 2.5e-6 },
+        ...{ input_cost_per_token_batches: 1.25e-6, output_cost_per_token_batches: 5e-6 },
+      },
       'together_ai/qwen': { litellm_provider: 'together_ai', input_cost_per_token: 6e-8 },
     }
     expect(read(list)).toMatchObject({
       format: 'LiteLLM',
-      models: 2,
+      models: 4,
       catalog: {
         providers: {
-          openai: { models: { 'gpt-4o': { rates: { input: '2.5', output: '10' } } } },
+          openai: {
+            models: {
+              'gpt-4o': { rates: { input: '2.5', output: '10' } },
+              'whisper-1': { units: { perMinute: '0.006' } },
+              'gpt-batch': { rates: { input: '2.5' }, batch: { input: '1.25', output: '5' } },
+            },
+          },
           togetherai: { models: { qwen: { rates: { input: '0.06' } } } },
         },
       },

@@ -1,6 +1,6 @@
-import type { Catalog, CatalogModel, PriceName } from '../../../api/llm/costs.ts'
+import type { Catalog, CatalogModel, PriceName, Rates, Units } from '../../../api/llm/costs.ts'
 import { isObject } from '../../../schema-form/model/value.ts'
-import { isPrice, priceNames } from './catalog-edit.ts'
+import { isPrice } from './catalog-edit.ts'
 
 /** A price list of a file in the form of a catalog, or the reason why the file is none. */
 export type ImportedCatalog =
@@ -92,10 +92,14 @@ function readModelsDev(list: List): readonly Entry[] | undefined {
             outputAudio: cost['output_audio'],
           })
         : {}
-      return entryOf(modelsDevNames[name] ?? name, model, rates, {
-        contextWindow: isObject(limit) ? limit['context'] : undefined,
-        maxOutputTokens: isObject(limit) ? limit['output'] : undefined,
-      })
+      return entryOf(
+        { provider: modelsDevNames[name] ?? name, model },
+        { rates },
+        {
+          contextWindow: isObject(limit) ? limit['context'] : undefined,
+          maxOutputTokens: isObject(limit) ? limit['output'] : undefined,
+        },
+      )
     })
   })
 }
@@ -129,35 +133,67 @@ function readLiteLlm(list: List): readonly Entry[] | undefined {
       reasoning: perMillion('output_cost_per_reasoning_token'),
       inputAudio: perMillion('input_cost_per_audio_token'),
       outputAudio: perMillion('output_cost_per_audio_token'),
+      inputImage: perMillion('input_cost_per_image_token'),
+      outputImage: perMillion('output_cost_per_image_token'),
     })
-    return entryOf(liteLlmNames[given] ?? given, name.replace(`${given}/`, ''), rates, {
-      contextWindow: details['max_input_tokens'],
-      maxOutputTokens: details['max_output_tokens'],
+    const batch = ratesOf({
+      input: perMillion('input_cost_per_token_batches'),
+      output: perMillion('output_cost_per_token_batches'),
     })
+    const place = { provider: liteLlmNames[given] ?? given, model: name.replace(`${given}/`, '') }
+    return entryOf(
+      place,
+      { rates, batch, units: unitsOf(details) },
+      {
+        contextWindow: details['max_input_tokens'],
+        maxOutputTokens: details['max_output_tokens'],
+      },
+    )
   })
 }
 
 function entryOf(
-  provider: string,
-  model: string,
-  rates: NonNullable<CatalogModel['rates']>,
+  { provider, model }: { provider: string; model: string },
+  prices: Pick<CatalogModel, 'rates' | 'batch' | 'units'>,
   sizes: { contextWindow: unknown; maxOutputTokens: unknown },
 ): readonly Entry[] {
-  if (Object.keys(rates).length === 0 || model === '') return []
+  const given = Object.entries(prices).filter(([, group]) => Object.keys(group ?? {}).length > 0)
+  if (given.length === 0 || model === '') return []
   const limits = Object.fromEntries(
     Object.entries(sizes).filter(
       ([, size]) => typeof size === 'number' && Number.isInteger(size) && size > 0,
     ),
   )
-  const entry = Object.keys(limits).length === 0 ? { rates } : { rates, limits }
-  return [{ provider, model, entry }]
+  const entry = Object.fromEntries(given)
+  return [{ provider, model, entry: Object.keys(limits).length === 0 ? entry : { ...entry, limits } }]
+}
+
+/** Prices of LiteLLM by other units; the cost of images by pixels is not included. */
+function unitsOf(details: List): Units {
+  const { mode } = details
+  const perImage = details['output_cost_per_image'] ?? details['input_cost_per_image']
+  const perSecond = details['input_cost_per_second']
+  const prices = {
+    perImage: mode === 'image_generation' ? perImage : undefined,
+    perMinute: mode === 'audio_transcription' ? times(perSecond, 60) : undefined,
+    perMillionCharacters: times(details['input_cost_per_character'], 1e6),
+    perThousandSearches: times(details['input_cost_per_query'], 1e3),
+  }
+  return pricesOf(prices)
+}
+
+function times(price: unknown, factor: number): number | undefined {
+  return typeof price === 'number' && price > 0 ? price * factor : undefined
 }
 
 /** Prices as decimal texts with at most six decimals; others are skipped. */
-function ratesOf(given: Readonly<Record<PriceName, unknown>>): NonNullable<CatalogModel['rates']> {
+function ratesOf(given: Readonly<{ [name in PriceName]?: unknown }>): Rates {
+  return pricesOf(given)
+}
+
+function pricesOf(given: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
-    priceNames.flatMap((name) => {
-      const value = given[name]
+    Object.entries(given).flatMap(([name, value]) => {
       if (typeof value !== 'number' || !(value >= 0)) return []
       const text = value.toFixed(6).replace(/\.?0+$/, '')
       return isPrice(text) ? [[name, text]] : []

@@ -32,6 +32,8 @@ const labels: Record<PriceName, readonly [label: string, fallback: string]> = {
   reasoning: ['Reasoning', 'as output'],
   inputAudio: ['Audio input', 'as input'],
   outputAudio: ['Audio output', 'as output'],
+  inputImage: ['Image input', 'as input'],
+  outputImage: ['Image output', 'as output'],
 }
 
 type PriceDialogProps = {
