@@ -93,11 +93,13 @@ export function createLlm(
       onRequest: (exchange) => readRequest(exchange, rules),
       // Guards have read the events by then.
       onReply(exchange, reply) {
+        callOf(exchange)?.object?.upload?.release()
         if (exchange.errorFormat === 'aws') return toAwsReply(exchange, reply)
         const isArray = exchange.errorFormat === 'google' && callOf(exchange)?.streaming === true
         return isArray && wantsJsonArray(queryOf(exchange)) ? asJsonArray(reply) : reply
       },
       onEnd(exchange) {
+        callOf(exchange)?.object?.upload?.release()
         settleCall(exchange, context, prices)
       },
     },

@@ -1,5 +1,5 @@
 import { editBytes, editTopLevel, memberText } from '../../../lib/json/edit.ts'
-import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
+import type { JsonObject } from '../../../lib/json/json.ts'
 import { type JsonText, readJsonObject } from '../../../lib/json/text.ts'
 import { writeJsonSteps } from '../../../lib/json/write.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
@@ -12,7 +12,6 @@ import type { Target } from '../models/target.ts'
 import { type BodyChanges, type ProviderCall, pathsOf } from '../providers/provider.ts'
 import { kindsOffering } from '../providers/providers.ts'
 import type { Call } from '../request/call.ts'
-import { type Form, writeForm } from '../request/form/form.ts'
 import { isGeminiEndpoint } from '../request/gemini-path.ts'
 import { vertexCallIn } from '../request/vertex-path.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
@@ -25,6 +24,7 @@ import { converseFields, fieldsAround, setConfigured } from './configured-fields
 import { requestsWithModel } from './embed-requests.ts'
 import { endpointLabels } from './endpoint-labels.ts'
 import { realtimeRequest } from './realtime-request.ts'
+import { setBody } from './request-body.ts'
 import { clientHeaders, headersFor } from './request-headers.ts'
 import { nativePath, passthroughPath, pathAt, unreadPath } from './upstream-path.ts'
 
@@ -58,7 +58,9 @@ export function prepareRequest(
   const route = routeTo(call, requestPath(exchange), candidate)
   if (route.kind === 'refused') return route
   const request = outgoingRequest(exchange, call, candidate, route.path)
-  if (timeLimits.firstByteTimeoutMs !== undefined) request.firstByteTimeoutMs = timeLimits.firstByteTimeoutMs
+  // The time of a streamed upload depends on its size and on the client.
+  if (timeLimits.firstByteTimeoutMs !== undefined && call.object?.upload === undefined)
+    request.firstByteTimeoutMs = timeLimits.firstByteTimeoutMs
   if (timeLimits.idleTimeoutMs !== undefined) request.idleTimeoutMs = timeLimits.idleTimeoutMs
   if (call.object)
     return withBody(request, call, { kind: 'body', body: objectBody(call, call.object) }, undefined)
@@ -99,26 +101,13 @@ function outgoingRequest(
 
 function withBody(
   request: OutgoingRequest,
-  { files }: Call,
+  call: Call,
   built: RequestBody,
   translation: Translation | undefined,
 ): PreparedRequest {
   if (built.kind === 'refused') return built
-  if (files === undefined) request.body = built.body
-  else setForm(request, built.body, files)
+  setBody(request, call, built.body)
   return { kind: 'request', request, translation, settings: built.settings }
-}
-
-/** `fields` are the texts of the form as a JSON object. */
-function setForm(
-  request: OutgoingRequest,
-  fields: Uint8Array | string | undefined,
-  files: Form['files'],
-): void {
-  const text = typeof fields === 'string' ? fields : Buffer.from(fields ?? '{}').toString()
-  const { contentType, body } = writeForm(parseJsonObject(text) ?? {}, files)
-  request.headers['content-type'] = contentType
-  request.body = body
 }
 
 /** The query after rewrites by policies; empty, or with its question mark. */

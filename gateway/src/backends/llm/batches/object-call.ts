@@ -1,3 +1,4 @@
+import type { Upload } from '../uploads/upload.ts'
 import type { Batch } from './batch.ts'
 import type { StoredObject } from './object-ids.ts'
 import type { ObjectAction } from './object-path.ts'
@@ -11,6 +12,8 @@ export type ObjectCall = {
   readonly stored: (StoredObject & { readonly text: string }) | undefined
   /** The checked requests of a body; undefined for other calls. */
   readonly batch: Batch | undefined
+  /** The form of a file that is streamed. */
+  readonly upload?: Upload | undefined
   /** Tokens that are charged if the call succeeds. */
   readonly charge: { readonly inputTokens: number; readonly outputTokens: number } | undefined
 }

@@ -8,11 +8,11 @@ import { findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { readRequestBody } from '../../../pipeline/request-body.ts'
 import type { RequestRules } from '../request/accept-call.ts'
 import { invalidField, notJson, validateJson } from '../request/body-checks.ts'
+import { readUpload } from '../uploads/read-upload.ts'
 import { acceptObject, targetOf } from './accept-object.ts'
 import { isOfFiles, type ObjectAction, type ObjectEndpoint, type ObjectPath } from './object-path.ts'
 import { endpointOfUrl } from './read-batch.ts'
 import { readMessageBatch } from './read-message-batch.ts'
-import { readUpload } from './read-upload.ts'
 
 type ObjectRequest = ObjectPath & { readonly action: ObjectAction }
 

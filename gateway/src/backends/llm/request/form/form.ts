@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { JsonObject, JsonValue } from '../../../../lib/json/json.ts'
 import type { JsonText } from '../../../../lib/json/text.ts'
-import { type FormPart, scanForm } from './scan.ts'
+import { type FormPart, type PartHead, scanForm } from './scan.ts'
 
 /**
  * A form as a JSON object of its texts, which rules, guards and changes of the configuration read and write
@@ -31,12 +31,16 @@ const unsupported: ReadonlySet<string> = new Set(['_charset_', '__proto__'])
 /** Reads a form. Names are unique, except those that end with `[]`. */
 export function readForm(body: Buffer, boundary: string): FormResult {
   const scanned = scanForm(body, boundary)
-  if (scanned.kind === 'invalid') return scanned
+  return scanned.kind === 'invalid' ? scanned : formOf(scanned.parts)
+}
+
+/** Reads the parts of a form. */
+export function formOf(parts: readonly FormPart[]): FormResult {
   const fields = new Map<string, JsonValue[]>()
   const files: FormPart[] = []
   const names = new Set<string>()
   let textBytes = 0
-  for (const part of scanned.parts) {
+  for (const part of parts) {
     const { name, filename, content } = part
     const [base = ''] = name.split('[')
     const isList = name.endsWith('[]')
@@ -92,27 +96,55 @@ export function writeForm(
   fields: JsonObject,
   files: readonly FormPart[],
 ): { contentType: string; body: Buffer } {
-  const boundary = `tollgate-${randomBytes(16).toString('hex')}`
+  const boundary = createBoundary()
+  const pieces = textPieces(boundary, fields)
+  for (const { content, ...file } of files) pieces.push(headOf(boundary, file), content, lineEnd)
+  pieces.push(Buffer.from(`--${boundary}--\r\n`))
+  return { contentType: contentTypeOf(boundary), body: Buffer.concat(pieces) }
+}
+
+/** The bytes around the content of the only file of a form. */
+export type FormFrame = {
+  readonly start: Buffer
+  /** Without the two hyphens that end a form. */
+  readonly delimiter: Buffer
+}
+
+/** Writes a form whose file is streamed. */
+export function writeFrame(fields: JsonObject, file: PartHead): FormFrame & { readonly contentType: string } {
+  const boundary = createBoundary()
+  const start = Buffer.concat([...textPieces(boundary, fields), headOf(boundary, file)])
+  return { contentType: contentTypeOf(boundary), start, delimiter: Buffer.from(`\r\n--${boundary}`) }
+}
+
+function createBoundary(): string {
+  return `tollgate-${randomBytes(16).toString('hex')}`
+}
+
+function contentTypeOf(boundary: string): string {
+  return `multipart/form-data; boundary=${boundary}`
+}
+
+function textPieces(boundary: string, fields: JsonObject): Buffer[] {
   const pieces: Buffer[] = []
-  const add = (head: string, content: Buffer) =>
-    pieces.push(
-      Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; ${head}\r\n\r\n`),
-      content,
-      lineEnd,
-    )
   for (const [name, value] of Object.entries(fields)) {
     if (value === null || value === undefined) continue
     const texts = Array.isArray(value) ? value : [value]
     // Names of the configuration may have any characters.
     const written = name.replace(/["\\\r\n]/g, encodeURIComponent)
-    for (const text of texts) add(`name="${written}"`, Buffer.from(textOf(text)))
+    for (const text of texts)
+      pieces.push(partStart(boundary, `name="${written}"`), Buffer.from(textOf(text)), lineEnd)
   }
-  for (const { name, filename = '', contentType, content } of files) {
-    const type = contentType === undefined ? '' : `\r\ncontent-type: ${contentType}`
-    add(`name="${name}"; filename="${filename}"${type}`, content)
-  }
-  pieces.push(Buffer.from(`--${boundary}--\r\n`))
-  return { contentType: `multipart/form-data; boundary=${boundary}`, body: Buffer.concat(pieces) }
+  return pieces
+}
+
+function headOf(boundary: string, { name, filename = '', contentType }: PartHead): Buffer {
+  const type = contentType === undefined ? '' : `\r\ncontent-type: ${contentType}`
+  return partStart(boundary, `name="${name}"; filename="${filename}"${type}`)
+}
+
+function partStart(boundary: string, head: string): Buffer {
+  return Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; ${head}\r\n\r\n`)
 }
 
 const lineEnd = Buffer.from('\r\n')

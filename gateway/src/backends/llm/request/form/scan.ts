@@ -13,6 +13,14 @@ export type ScannedForm =
   | { readonly kind: 'parts'; readonly parts: readonly FormPart[] }
   | { readonly kind: 'invalid'; readonly message: string }
 
+/** The start of a form up to the content of its last part, a file. */
+export type FormStart = {
+  readonly texts: readonly FormPart[]
+  readonly file: PartHead
+  /** Position of the content. */
+  readonly contentAt: number
+}
+
 const maxParts = 64
 const maxHeaderBytes = 4096
 
@@ -23,27 +31,70 @@ const maxHeaderBytes = 4096
  */
 export function scanForm(body: Buffer, boundary: string): ScannedForm {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
-  const opening = delimiter.subarray(2)
-  if (body.compare(opening, 0, opening.length, 0, Math.min(opening.length, body.length)) !== 0)
-    return invalid('must begin with its boundary')
+  if (!startsWithBoundary(body, delimiter)) return invalid('must begin with its boundary')
   const parts: FormPart[] = []
-  let at = opening.length
+  let at = delimiter.length - lineEnd.length
   while (!isClosing(body, at)) {
-    if (!startsWith(body, lineEnd, at)) return invalid('must have a line end after each boundary')
     if (parts.length === maxParts) return invalid(`must have at most ${maxParts} parts`)
-    const start = at + lineEnd.length
-    const head = body.subarray(start, start + maxHeaderBytes)
-    const length = head.indexOf(headEnd)
-    if (length === -1) return invalid(`must have headers of at most ${maxHeaderBytes} bytes in each part`)
-    const content = start + length + headEnd.length
-    const end = body.indexOf(delimiter, content)
-    if (end === -1) return invalid('must end with its boundary')
-    const described = readHead(head.subarray(0, length))
-    if (typeof described === 'string') return invalid(`part ${parts.length + 1} ${described}`)
-    parts.push({ ...described, content: body.subarray(content, end) })
-    at = end + delimiter.length
+    const found = partAt(body, at, delimiter)
+    if (found.kind === 'invalid') return invalid(found.problem)
+    if (found.kind === 'open') return invalid('must end with its boundary')
+    if (typeof found.head === 'string') return invalid(`part ${parts.length + 1} ${found.head}`)
+    parts.push({ ...found.head, content: found.content })
+    at = found.end
   }
   return parts.length === 0 ? invalid('must have parts') : { kind: 'parts', parts }
+}
+
+/**
+ * Reads the start of a form. Undefined unless it has texts only, and then the beginning of a file; and for
+ * everything that `scanForm` refuses.
+ */
+export function scanFormStart(start: Buffer, boundary: string): FormStart | undefined {
+  const delimiter = Buffer.from(`\r\n--${boundary}`)
+  if (!startsWithBoundary(start, delimiter)) return undefined
+  const texts: FormPart[] = []
+  let at = delimiter.length - lineEnd.length
+  while (texts.length < maxParts) {
+    const found = partAt(start, at, delimiter)
+    if (found.kind === 'invalid' || typeof found.head === 'string') return undefined
+    const isFile = found.head.filename !== undefined
+    if (found.kind === 'open') return isFile ? { texts, file: found.head, contentAt: found.at } : undefined
+    if (isFile) return undefined
+    texts.push({ ...found.head, content: found.content })
+    at = found.end
+  }
+  return undefined
+}
+
+/** A part behind a boundary; `open` without an end, and `head` is a problem of its headers. */
+type FoundPart =
+  | {
+      readonly kind: 'part'
+      readonly head: PartHead | string
+      readonly content: Buffer
+      readonly end: number
+    }
+  | { readonly kind: 'open'; readonly head: PartHead | string; readonly at: number }
+  | { readonly kind: 'invalid'; readonly problem: string }
+
+function partAt(body: Buffer, boundaryEnd: number, delimiter: Buffer): FoundPart {
+  if (!startsWith(body, lineEnd, boundaryEnd))
+    return { kind: 'invalid', problem: 'must have a line end after each boundary' }
+  const start = boundaryEnd + lineEnd.length
+  const lines = body.subarray(start, start + maxHeaderBytes)
+  const length = lines.indexOf(headEnd)
+  if (length === -1)
+    return { kind: 'invalid', problem: `must have headers of at most ${maxHeaderBytes} bytes in each part` }
+  const at = start + length + headEnd.length
+  const head = readHead(lines.subarray(0, length))
+  const end = body.indexOf(delimiter, at)
+  if (end === -1) return { kind: 'open', head, at }
+  return { kind: 'part', head, content: body.subarray(at, end), end: end + delimiter.length }
+}
+
+function startsWithBoundary(body: Buffer, delimiter: Buffer): boolean {
+  return startsWith(body, delimiter.subarray(lineEnd.length), 0)
 }
 
 function invalid(problem: string): ScannedForm {
@@ -65,10 +116,11 @@ function isClosing(body: Buffer, at: number): boolean {
   return rest === body.length || (rest + lineEnd.length === body.length && startsWith(body, lineEnd, rest))
 }
 
-type Head = Pick<FormPart, 'name' | 'filename' | 'contentType'>
+/** Name, filename and media type of a part. */
+export type PartHead = Omit<FormPart, 'content'>
 
 /** Reads the headers of a part, or returns a problem. */
-function readHead(bytes: Buffer): Head | string {
+function readHead(bytes: Buffer): PartHead | string {
   if (!isUtf8(bytes)) return 'has headers that are not UTF-8'
   const headers = new Map<string, string>()
   for (const line of bytes.toString().split('\r\n')) {
