@@ -15,7 +15,7 @@ import type { Call } from '../request/call.ts'
 import { isGeminiEndpoint } from '../request/gemini-path.ts'
 import { vertexCallIn } from '../request/vertex-path.ts'
 import { type Rewrite, readBody, rewriteBody } from '../rewrite/rewrite.ts'
-import type { ItemIds } from '../stored/provider-objects.ts'
+import type { RequestIds } from '../stored/provider-objects.ts'
 import { readExactObject, withExactNumbers } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
@@ -266,7 +266,7 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
     if (!Object.hasOwn(value, name) && !set.has(name)) set.set(name, text)
   }
   for (const name of removed ?? none) remove.add(name)
-  if (call.itemIds !== undefined) setItemIds(json, call.itemIds, set)
+  if (call.objectIds !== undefined) setObjectIds(json, call.objectIds, set)
   if (call.reference !== undefined) set.set('previous_response_id', JSON.stringify(call.reference.stored.id))
   requestUsage(json, call, set)
   renameMaxTokens(json, call, { target, model }, { set, remove })
@@ -277,15 +277,19 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
 }
 
-/** Replaces ids of items by those of the provider. Complete JSON strings cannot occur inside of others. */
-function setItemIds(json: JsonText, ids: ItemIds, set: Map<string, string>): void {
-  const text = set.get('input') ?? memberText(json, 'input')
-  if (text === undefined) return
-  const replaced = text.replace(/"([\w-]{5,300})"/g, (whole, id: string) => {
-    const own = ids.get(id)
-    return own === undefined ? whole : JSON.stringify(own)
-  })
-  set.set('input', replaced)
+/** Members with ids of objects. */
+const namingMembers = ['input', 'tools', 'messages', 'container']
+
+/** Replaces ids of objects by those of the provider. Complete JSON strings cannot occur inside of others. */
+function setObjectIds(json: JsonText, ids: RequestIds, set: Map<string, string>): void {
+  for (const name of namingMembers) {
+    const text = set.get(name) ?? memberText(json, name)
+    const replaced = text?.replace(/"([\w-]{5,300})"/g, (whole, id: string) => {
+      const own = ids.get(id)
+      return own === undefined ? whole : JSON.stringify(own)
+    })
+    if (replaced !== undefined && replaced !== text) set.set(name, replaced)
+  }
 }
 
 function applyChanges(changes: BodyChanges, { set, remove }: Edits): void {

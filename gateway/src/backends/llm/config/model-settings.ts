@@ -25,7 +25,7 @@ import { azureParams } from '../providers/azure.ts'
 import { bedrockParams } from '../providers/bedrock/bedrock.ts'
 import { vertexParams } from '../providers/google/vertex.ts'
 import { promptCachingSchema, promptsSchema } from '../rewrite/config.ts'
-import { objectKinds } from '../stored/provider-objects.ts'
+import { objectKinds } from '../stored/object-kinds.ts'
 
 // Settings that a model and the shared provider of several models have.
 
@@ -100,7 +100,7 @@ export const paramsSchema = object(
 /** `sharedObjects` of a model, and of `policies.ai`. */
 export const sharedObjectsSchema = list(
   enumeration(objectKinds, {
-    doc: 'Kind of objects: `conversations`, `prompts`, `vectorStores`, `containers`, `items` of responses, `files`, or `skills`.',
+    doc: 'Kind of objects: `conversations`, `prompts`, `vectorStores`, `containers`, `items` of responses and audio of chat completions, `files` (also in buckets, `gs:` and `s3:`), `skills`, or `caches` of Google.',
   }),
   {
     doc: 'Objects in the account of the provider that requests may name by id, although the gateway does not know their owner: all clients of the model reach those of all others.',

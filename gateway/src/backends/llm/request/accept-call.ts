@@ -17,8 +17,9 @@ import type { Models } from '../models/models.ts'
 import { maxModelLength } from '../models/name-pattern.ts'
 import { isOfClient } from '../models/target.ts'
 import { pathsOf } from '../providers/provider.ts'
+import { checkCloudObjects } from '../stored/cloud-objects.ts'
 import { checkFiles } from '../stored/provider-files.ts'
-import { type ItemIds, type ObjectRules, readObjects } from '../stored/provider-objects.ts'
+import { type ObjectRules, type RequestIds, readObjects, sealsIds } from '../stored/provider-objects.ts'
 import { type ResponseIds, withoutMac } from '../stored/response-ids.ts'
 import { placeOf } from '../stored/sealed-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
@@ -51,7 +52,7 @@ export type ParsedCall = {
   /** The service that has the files of the request; undefined without files. */
   filePlace?: string
   /** Ids at the provider of the files that the client has named by its own ids. */
-  ownFiles?: ReadonlySet<string>
+  ownFiles?: ReadonlySet<string> | undefined
   /** Undefined for a new response. */
   stored?: StoredAction
   anthropic?: AnthropicSettings
@@ -95,11 +96,16 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
   const previous = isStoring && json ? previousOf(exchange, json.value, rules) : undefined
   if (previous && 'status' in previous) return refuse(exchange, previous)
   const isChecked = mode === undefined && endpoint !== 'passthrough'
-  const foreignFile = isChecked && json && filesOf(json.value, parsed, resolution.candidates)
-  if (foreignFile) return refuse(exchange, foreignFile)
-  const itemIds =
-    isStoring && json ? objectsOf(exchange, json.value, resolution.candidates, rules) : undefined
-  if (itemIds && 'status' in itemIds) return refuse(exchange, itemIds)
+  const objectIds =
+    isChecked && json
+      ? objectsOf(
+          exchange,
+          { endpoint, ownFiles: parsed.ownFiles, isStoring },
+          { body: json.value, candidates: resolution.candidates },
+          rules,
+        )
+      : undefined
+  if (objectIds && 'status' in objectIds) return refuse(exchange, objectIds)
   const reference = previous ?? parsed.reference
   const found =
     reference === undefined
@@ -119,7 +125,8 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     json,
     files,
     reference,
-    itemIds: itemIds?.size === 0 ? undefined : itemIds,
+    objectIds: objectIds?.size === 0 ? undefined : objectIds,
+    sealsIds: isChecked && sealsIds(endpoint, json?.value),
     stored,
     object: undefined,
     candidates,
@@ -191,30 +198,25 @@ function previousOf(
   return stored === undefined || typeof text !== 'string' ? previousNotFound : { text, stored }
 }
 
-/** Items of the request; a refusal for objects of the account of the gateway whose owner is unknown. */
+/** Objects that a request names; a refusal for those in the account of the gateway whose owner is unknown. */
 function objectsOf(
   exchange: Exchange,
-  body: JsonObject,
-  candidates: readonly Candidate[],
+  { endpoint, ownFiles = noFiles, isStoring }: NamingRequest,
+  { body, candidates }: { body: JsonObject; candidates: readonly Candidate[] },
   { responseIds }: RequestRules,
-): ItemIds | Refusal {
+): RequestIds | Refusal {
+  const permits = permittedBy(candidates)
+  const refusal = checkFiles(body, ownFiles, permits) ?? checkCloudObjects(endpoint, body, permits)
+  if (refusal !== undefined) return refusal
+  if (endpoint === 'responses' && !isStoring) return noIds
   const owner = ownerOf(exchange)
-  return readObjects(body, {
-    openItem: (id) => responseIds.openItem(id, owner),
-    withoutMac,
-    permits: permittedBy(candidates),
-  })
+  const open: ObjectRules['open'] = (id, kind) => responseIds.openObject(id, kind, owner)
+  return readObjects(endpoint, body, { open, withoutMac, permits })
 }
 
-/** A refusal for a file in the account of the gateway that the client has not uploaded through it. */
-function filesOf(
-  body: JsonObject,
-  { ownFiles = noFiles }: ParsedCall,
-  candidates: readonly Candidate[],
-): Refusal | undefined {
-  return checkFiles(body, ownFiles, permittedBy(candidates))
-}
+type NamingRequest = Pick<ParsedCall, 'ownFiles'> & { endpoint: ClientEndpoint; isStoring: boolean }
 
+const noIds: RequestIds = new Map()
 const noFiles: ReadonlySet<string> = new Set()
 
 function permittedBy(candidates: readonly Candidate[]): ObjectRules['permits'] {

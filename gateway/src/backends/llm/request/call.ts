@@ -7,7 +7,7 @@ import type { ObjectCall } from '../batches/object-call.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { FailoverRules } from '../models/routing/resolution.ts'
 import type { Slots } from '../models/slots/slots.ts'
-import type { ItemIds } from '../stored/provider-objects.ts'
+import type { RequestIds } from '../stored/provider-objects.ts'
 import type { StoredResponse } from '../stored/response-ids.ts'
 import type { StoredAction } from '../stored/stored-path.ts'
 import type { Translation } from '../translate/translate.ts'
@@ -33,8 +33,10 @@ export type Call = {
   files: readonly FormPart[] | undefined
   /** The stored response that the client names: the previous one, or that of the path. */
   readonly reference: ResponseReference | undefined
-  /** Ids of items in the request, which the provider receives as its own. */
-  readonly itemIds: ItemIds | undefined
+  /** Ids of objects in the request, which the provider receives as its own. */
+  readonly objectIds: RequestIds | undefined
+  /** Responses may have ids of objects, which the client receives with its owner. */
+  readonly sealsIds: boolean
   /** The call of the stored response; undefined for a new one. */
   readonly stored: StoredAction | undefined
   /** The call of a file or batch; undefined for other calls. */
@@ -112,7 +114,8 @@ export function createCall(request: CallRequest): Call {
     json,
     files,
     reference,
-    itemIds,
+    objectIds,
+    sealsIds,
     stored,
     object,
     candidates,
@@ -130,7 +133,8 @@ export function createCall(request: CallRequest): Call {
     json,
     files,
     reference,
-    itemIds,
+    objectIds,
+    sealsIds,
     stored,
     object,
     candidates,

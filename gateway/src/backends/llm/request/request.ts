@@ -10,6 +10,7 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { LlmOperation } from '../../../pipeline/facts/llm-facts.ts'
 import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { readRequestBody } from '../../../pipeline/request-body.ts'
+import { forwardingOf } from '../../../pipeline/request-edits.ts'
 import { requestPath } from '../attempt/provider-request.ts'
 import { replaceFileIds } from '../batches/file-references.ts'
 import { actionsAt, objectFor } from '../batches/object-path.ts'
@@ -255,6 +256,7 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
   const body = await readRequestBody(exchange, rules)
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   exchange.facts.body = body.bytes
+  openContainer(exchange, rules)
   const ofPath = modelOfPath(requestPath(exchange)) ?? unnamedModel
   if (body.bytes.length === 0 || mediaType === 'other') {
     return acceptCall(
@@ -276,6 +278,16 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
     rules,
   )
 }
+
+/** Replaces the id of a container in the path, which this client has received, by that of the provider. */
+function openContainer(exchange: Exchange, { responseIds }: RequestRules): void {
+  const path = requestPath(exchange)
+  const [, before = '', id] = containerPath.exec(path) ?? []
+  const own = id && responseIds.openObject(id, 'container', ownerOf(exchange))
+  if (id && own) forwardingOf(exchange).path = before + own + path.slice(before.length + id.length)
+}
+
+const containerPath = /^(.*\/containers\/)([\w-]+)(?=\/|$)/
 
 /** All methods except CONNECT and TRACE. */
 const passthroughMethods: ReadonlySet<string> = new Set([

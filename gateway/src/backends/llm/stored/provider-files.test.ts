@@ -18,11 +18,12 @@ function gatewayOf(model: Partial<ModelConfig> = {}) {
   return { gateway, create }
 }
 
-const chat = (content: object[]) =>
-  ['openai', '/v1/chat/completions', { messages: [{ role: 'user', content }] }] as const
+const chat = (content: object[], more = {}) =>
+  ['openai', '/v1/chat/completions', { messages: [{ role: 'user', content }], ...more }] as const
 const items = (input: object[], more = {}) => ['openai', '/v1/responses', { input, ...more }] as const
 const message = (content: object[], more = {}) =>
   ['anthropic', '/v1/messages', { messages: [{ role: 'user', content }], ...more }] as const
+const google = 'https://generativelanguage.googleapis.com'
 const part = { type: 'input_file', file_id: 'file-1' }
 const source = { type: 'file', file_id: 'file_1' }
 const container = { type: 'auto', file_ids: ['file-1'] }
@@ -50,6 +51,49 @@ it.each([
   ],
   [message([{ type: 'container_upload', file_id: 'file_1' }]), 'messages[0].content[0].file_id', 'files'],
   [message([], { container: { skills: [custom] } }), 'container.skills[0].skill_id', 'skills'],
+  [
+    chat([{ type: 'image_url', image_url: { url: 'gs://b/o' } }]),
+    'messages[0].content[0].image_url.url',
+    'files',
+  ],
+  [
+    chat([{ type: 'video_url', video_url: { url: ' \tS3://b/o' } }]),
+    'messages[0].content[0].video_url.url',
+    'files',
+  ],
+  [chat([{ type: 'file', file: { file_id: 'gs://b/o' } }]), 'messages[0].content[0].file.file_id', 'files'],
+  [
+    chat([{ type: 'file', file: { file_data: 'file:///etc/passwd' } }]),
+    'messages[0].content[0].file.file_data',
+    'files',
+  ],
+  [
+    items([{ role: 'user', content: [{ type: 'input_image', image_url: `${google}/v1beta/files/1` }] }]),
+    'input[0].content[0].image_url',
+    'files',
+  ],
+  [
+    message([
+      { type: 'document', source: { type: 'url', url: 'HTTPS://x@generativelanguage%2Egoogleapis.com./f' } },
+    ]),
+    'messages[0].content[0].source.url',
+    'files',
+  ],
+  [chat([], { data_sources: [{ type: 'azure_search', parameters: {} }] }), 'data_sources', 'vectorStores'],
+  [chat([], { cachedContent: 'cachedContents/1' }), 'cachedContent', 'caches'],
+  [
+    chat([], { extra_body: { google: { cached_content: 'cachedContents/1' } } }),
+    'extra_body.google.cached_content',
+    'caches',
+  ],
+  [
+    chat([], { messages: [{ role: 'assistant', audio: { id: 'audio_12345' } }] }),
+    'messages[0].audio.id',
+    'items',
+  ],
+  [message([], { container: 'container_1' }), 'container', 'containers'],
+  [message([], { container: { id: 'container_1' } }), 'container.id', 'containers'],
+  [message([], { container: 1 }), 'container', 'containers'],
 ] as const)(
   'refuses an object of the provider in %j unless its kind is shared',
   async (sent, param, kind) => {
@@ -80,6 +124,10 @@ it.each([
     },
   ]),
   message([], { container: { skills: [{ type: 'anthropic', skill_id: 'xlsx' }] } }),
+  message([{ type: 'tool_use', id: 't', name: 'f', input: { container: 'container_1', url: 'gs://b/o' } }]),
+  message([{ type: 'text', text: 'gs://bucket/object' }]),
+  chat([{ type: 'image_url', image_url: { url: 'https://storage.googleapis.com/public/cat.png' } }]),
+  chat([{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }]),
 ])('forwards data that is no reference: %j', async (provider, path, body) => {
   expect((await gatewayOf({ provider }).create(path, body)).status).toBe(200)
 })

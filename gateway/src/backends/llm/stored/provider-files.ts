@@ -1,24 +1,30 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import type { JsonObject, JsonValue } from '../../../lib/json/json.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
+import { isPrivateAddress, isPublicUrl } from './file-address.ts'
+import { findPart, type PartPlaces } from './find-part.ts'
 import { isPresent, type ObjectRules, refusalOf } from './provider-objects.ts'
 
-/** Members of a body with files and skills. */
-const roots = ['messages', 'input', 'tools', 'container', 'prompt', 'images', 'mask'] as const
+/** Members with files and skills. Others have data of clients and of models. */
+const places: PartPlaces = {
+  roots: ['messages', 'input', 'tools', 'container', 'prompt', 'images', 'mask', 'image', 'system'],
+  nested: [
+    'content',
+    'output',
+    'source',
+    'file',
+    'image_url',
+    'video_url',
+    'audio_url',
+    'attachments',
+    'container',
+    'environment',
+    'skills',
+    'input_image_mask',
+  ],
+  // Files of replayed results are not read.
+  isSkipped: ({ type }) => results.has(type),
+}
 
-/** Members of parts with further parts. Others have data of clients and of models. */
-const nested = [
-  'content',
-  'output',
-  'source',
-  'file',
-  'attachments',
-  'container',
-  'environment',
-  'skills',
-  'input_image_mask',
-] as const
-
-/** Parts of replayed results, whose files are not read. */
 const results: ReadonlySet<JsonValue | undefined> = new Set([
   'code_execution_output',
   'bash_code_execution_output',
@@ -36,54 +42,32 @@ export function checkFiles(
   const permitsFiles = permits('files')
   const permitsSkills = permits('skills')
   if (permitsFiles && permitsSkills) return undefined
-  const check: PartCheck = (part) =>
-    (permitsFiles ? undefined : foreignFile(part, own)) ?? (permitsSkills ? undefined : foreignSkill(part))
-  for (const name of roots) {
-    const found = findIn(body[name], check)
-    if (found !== undefined) return refusalAt(`${name}${found}`)
-  }
-  return undefined
+  const param = findPart(
+    body,
+    places,
+    (part) =>
+      (permitsFiles ? undefined : foreignFile(part, own)) ?? (permitsSkills ? undefined : foreignSkill(part)),
+  )
+  if (param === undefined) return undefined
+  return param.endsWith('.skill_id') ? refusalOf(param) : fileRefusal(param)
 }
 
-/** Finds a foreign object of a part. Returns the end of its path. */
-type PartCheck = (part: JsonObject) => string | undefined
+/** Members of parts with addresses. */
+const addresses = ['url', 'image_url', 'video_url', 'audio_url', 'file_url', 'file_data'] as const
 
-function findIn(value: JsonValue | undefined, check: PartCheck): string | undefined {
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      const found = findIn(item, check)
-      if (found !== undefined) return `[${index}]${found}`
-    }
-    return undefined
-  }
-  if (!isJsonObject(value) || results.has(value['type'])) return undefined
-  const own = check(value)
-  if (own !== undefined) return own
-  for (const name of nested) {
-    const found = findIn(value[name], check)
-    if (found !== undefined) return `.${name}${found}`
-  }
-  const { variables } = value
-  for (const [name, item] of isJsonObject(variables) ? Object.entries(variables) : []) {
-    const found = findIn(item, check)
-    if (found !== undefined) return `.variables.${name}${found}`
-  }
-  return undefined
-}
-
-function foreignFile(
-  { file_id: id, file_ids: ids }: JsonObject,
-  own: ReadonlySet<string>,
-): string | undefined {
+function foreignFile(part: JsonObject, own: ReadonlySet<string>): string | undefined {
+  const { file_id: id, file_ids: ids } = part
   if (isForeign(id, own)) return '.file_id'
   const isAnyForeign = Array.isArray(ids) ? ids.some((each) => isForeign(each, own)) : isForeign(ids, own)
-  return isAnyForeign ? '.file_ids' : undefined
+  if (isAnyForeign) return '.file_ids'
+  const name = addresses.find((each) => isPrivateAddress(part[each]))
+  return name && `.${name}`
 }
 
-/** Files in buckets and at Google have addresses. */
+/** Chat completions for Gemini have public addresses as ids. */
 function isForeign(value: JsonValue | undefined, own: ReadonlySet<string>): boolean {
   if (!isPresent(value) || value === '') return false
-  return typeof value !== 'string' || !(own.has(value) || /^[a-z]+:\/\//.test(value))
+  return typeof value !== 'string' || !(own.has(value) || isPublicUrl(value))
 }
 
 /** Skills of Anthropic are the same in all accounts. */
@@ -91,8 +75,8 @@ function foreignSkill({ skill_id: id, type }: JsonObject): string | undefined {
   return isPresent(id) && type !== 'anthropic' ? '.skill_id' : undefined
 }
 
-function refusalAt(param: string): Refusal {
-  if (param.endsWith('.skill_id')) return refusalOf(param)
+/** Refusal of a file whose owner is unknown. */
+export function fileRefusal(param: string): Refusal {
   return {
     ...refusalOf(param),
     message: `${param} must not name a file of the provider: upload the file to /v1/files of the gateway, send its content, or permit files by sharedObjects of the model`,

@@ -105,6 +105,27 @@ const foreign = [
     'tools[0].environment.container_id',
     'containers',
   ],
+  [
+    { input: [{ type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1', code: 'x' }] },
+    'input[0].container_id',
+    'containers',
+  ],
+  [
+    { input: [{ type: 'shell_call', environment: { container_id: 'cntr_1' } }] },
+    'input[0].environment.container_id',
+    'containers',
+  ],
+  [
+    { input: [{ role: 'assistant', content: [{ text: 'x', annotations: [{ container_id: 'cntr_1' }] }] }] },
+    'input[0].content[0].annotations[0].container_id',
+    'containers',
+  ],
+  [
+    { input: [{ type: 'tool_search_output', tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }] },
+    'input[0].tools[0].container',
+    'containers',
+  ],
+  [{ input: [{ container_id: ['cntr_1'] }] }, 'input[0].container_id', 'containers'],
   [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input[0].id', 'items'],
   [{ input: [{ type: null, id: 'msg_1' }] }, 'input[0].id', 'items'],
   [{ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }, 'input[0].id', 'items'],

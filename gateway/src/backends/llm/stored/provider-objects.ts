@@ -1,27 +1,17 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
+import type { ClientEndpoint } from '../request/endpoints.ts'
+import { findPart, type PartPlaces } from './find-part.ts'
+import type { ObjectKind, SealedKind } from './object-kinds.ts'
 
-/** Kinds of objects in the account of a provider that requests name by id. */
-export const objectKinds = [
-  'conversations',
-  'prompts',
-  'vectorStores',
-  'containers',
-  'items',
-  'files',
-  'skills',
-] as const
-
-export type ObjectKind = (typeof objectKinds)[number]
-
-/** Ids of items in a request: those of the provider by those of the client. */
-export type ItemIds = ReadonlyMap<string, string>
+/** Ids of objects in a request: those of the provider by those of the client. */
+export type RequestIds = ReadonlyMap<string, string>
 
 export type ObjectRules = {
   /** Kinds that clients may name without a check of the owner. */
   permits(kind: ObjectKind): boolean
-  /** The id of the provider of an item of this client. */
-  openItem(id: string): string | undefined
+  /** The id of the provider of an object of this client. */
+  open(id: string, kind: SealedKind): string | undefined
   /** The id of the provider in the id of any client, without a check. */
   withoutMac(id: string): string | undefined
 }
@@ -37,16 +27,37 @@ const tooManyItems: Refusal = {
 }
 
 /**
- * Finds the items of a request for `/v1/responses`. Returns a refusal for an object whose owner is unknown,
- * because the account of the provider is that of all clients.
+ * Finds the objects that a request names. Returns a refusal for one whose owner is unknown, because the
+ * account of the provider is that of all clients.
  */
 export function readObjects(
+  endpoint: ClientEndpoint,
   body: JsonObject,
-  { permits, openItem, withoutMac }: ObjectRules,
-): ItemIds | Refusal {
-  const param = foreignObject(body, permits)
+  rules: ObjectRules,
+): RequestIds | Refusal {
+  const found: FoundIds = { ids: new Map(), opened: 0 }
+  switch (endpoint) {
+    case 'responses':
+      return readResponses(body, found, rules) ?? found.ids
+    case 'chat':
+      return readAudio(body, found, rules) ?? found.ids
+    case 'messages':
+      return readContainer(body, found, rules) ?? found.ids
+    default:
+      return found.ids
+  }
+}
+
+type FoundIds = { readonly ids: Map<string, string>; opened: number }
+
+/** Reads a request for `/v1/responses`. */
+function readResponses(body: JsonObject, found: FoundIds, rules: ObjectRules): Refusal | undefined {
+  const { permits, open, withoutMac } = rules
+  const { ids } = found
+  const param =
+    foreignObject(body, permits) ??
+    findPart(body, containerPlaces, (part) => foreignContainer(part, found, rules))
   if (param !== undefined) return refusalOf(param)
-  const ids = new Map<string, string>()
   let checked = 0
   const { input } = body
   for (const [index, item] of Array.isArray(input) ? input.entries() : []) {
@@ -55,14 +66,66 @@ export function readObjects(
     if (typeof id !== 'string') continue
     checked += 1
     if (checked > maxItemIds) return tooManyItems
-    const own = openItem(id)
+    const own = open(id, 'item')
     if (own === undefined && isLookedUp(item) && !permits('items')) return refusalOf(`input[${index}].id`)
     // Providers refuse an id of another key for its length, and do not look up items with content.
     const forwarded = own ?? withoutMac(id)
     if (forwarded !== undefined) ids.set(id, forwarded)
   }
-  return ids
+  return undefined
 }
+
+/** Members with containers: calls of tools, citations of files, and tools, also those found by a search. */
+const containerPlaces: PartPlaces = {
+  roots: ['tools', 'input'],
+  nested: ['environment', 'content', 'annotations', 'tools', 'output'],
+}
+
+/** Tools name a container, or create one by an object. */
+function foreignContainer(part: JsonObject, found: FoundIds, rules: ObjectRules): string | undefined {
+  const { container, container_id: id } = part
+  if (!isOwned(id, 'container', found, rules)) return '.container_id'
+  return isJsonObject(container) || isOwned(container, 'container', found, rules) ? undefined : '.container'
+}
+
+/** Reads the earlier audio of a model, which chat completions name by id. */
+function readAudio({ messages }: JsonObject, found: FoundIds, rules: ObjectRules): Refusal | undefined {
+  for (const [index, message] of Array.isArray(messages) ? messages.entries() : []) {
+    const audio = isJsonObject(message) ? message['audio'] : undefined
+    if (!isPresent(audio)) continue
+    const id = isJsonObject(audio) ? audio['id'] : audio
+    if (!isOwned(id, 'audio', found, rules)) return refusalOf(`messages[${index}].audio.id`)
+  }
+  return undefined
+}
+
+/** Reads the container of a request of messages: its id, or an object with it. */
+function readContainer({ container }: JsonObject, found: FoundIds, rules: ObjectRules): Refusal | undefined {
+  const isObject = isJsonObject(container)
+  return isOwned(isObject ? container['id'] : container, 'container', found, rules)
+    ? undefined
+    : refusalOf(isObject ? 'container.id' : 'container')
+}
+
+/** Whether a member is absent, or names an object of this client, or its kind is shared. */
+function isOwned(
+  id: JsonValue | undefined,
+  kind: 'container' | 'audio',
+  found: FoundIds,
+  { open, permits }: ObjectRules,
+): boolean {
+  if (!isPresent(id)) return true
+  if (typeof id !== 'string') return permits(sharedKinds[kind])
+  if (found.ids.has(id)) return true
+  found.opened += 1
+  if (found.opened > maxItemIds) return false
+  const own = open(id, kind)
+  if (own !== undefined) found.ids.set(id, own)
+  return own !== undefined || permits(sharedKinds[kind])
+}
+
+/** Kinds that permit objects of others. */
+const sharedKinds = { container: 'containers', audio: 'items' } as const
 
 /** The member that names an object beside the items of the request; undefined without any. */
 function foreignObject(
@@ -72,16 +135,32 @@ function foreignObject(
   if (isPresent(conversation) && !permits('conversations')) return 'conversation'
   if (isPresent(prompt) && !permits('prompts')) return 'prompt'
   for (const [index, tool] of Array.isArray(tools) ? tools.entries() : []) {
-    if (!isJsonObject(tool)) continue
-    if (isPresent(tool['vector_store_ids']) && !permits('vectorStores'))
+    if (isJsonObject(tool) && isPresent(tool['vector_store_ids']) && !permits('vectorStores'))
       return `tools[${index}].vector_store_ids`
-    // An object creates a container.
-    if (typeof tool['container'] === 'string' && !permits('containers')) return `tools[${index}].container`
-    const { environment } = tool
-    if (isJsonObject(environment) && isPresent(environment['container_id']) && !permits('containers'))
-      return `tools[${index}].environment.container_id`
   }
   return undefined
+}
+
+/** Whether responses to a request may have ids of objects. */
+export function sealsIds(endpoint: ClientEndpoint | 'passthrough', body: JsonObject | undefined): boolean {
+  switch (endpoint) {
+    case 'responses':
+      return true
+    case 'chat':
+      return isPresent(body?.['audio']) || isPresent(body?.['modalities'])
+    case 'messages':
+      return isPresent(body?.['container']) || hasServerTool(body?.['tools'])
+    default:
+      return false
+  }
+}
+
+/** Tools that Anthropic executes may run in a container. */
+function hasServerTool(tools: JsonValue | undefined): boolean {
+  return (
+    Array.isArray(tools) &&
+    tools.some((tool) => isJsonObject(tool) && isPresent(tool['type']) && tool['type'] !== 'custom')
+  )
 }
 
 /** Whether a member is neither absent nor null. */

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { SealedKind } from './object-kinds.ts'
 import { createSealedIds, digest, keyOf } from './sealed-ids.ts'
 
 /** A response that a provider stores. */
@@ -18,10 +19,10 @@ export type ResponseIds = {
   seal(response: StoredResponse, owner: string): string
   /** Undefined for ids of other owners and other texts. */
   open(id: string, owner: string): StoredResponse | undefined
-  /** Id of an item of a response: that of the provider with a MAC of id and owner. */
-  sealItem(id: string, owner: string): string
-  /** The id of the provider; undefined for ids of other owners and other texts. */
-  openItem(id: string, owner: string): string | undefined
+  /** Id of an object in a response: that of the provider with a MAC of kind, id and owner. */
+  sealObject(id: string, kind: SealedKind, owner: string): string
+  /** The id of the provider; undefined for ids of other kinds and owners, and other texts. */
+  openObject(id: string, kind: SealedKind, owner: string): string | undefined
 }
 
 const purpose = 'llm-responses'
@@ -40,18 +41,18 @@ const sealedItem = new RegExp(`^([a-z]+_[\\w-]+)_[\\w-]{${macLength}}$`)
 export function createResponseIds(context: Pick<CompileContext, 'sessionKey' | 'processKey'>): ResponseIds {
   const ids = createSealedIds(context, { purpose, prefix: 'resp_' })
   const itemKey = keyOf(context, `${purpose}/1/item`)
-  const macOf = (id: string, owner: string) =>
+  const macOf = (id: string, kind: SealedKind, owner: string) =>
     createHmac('sha256', itemKey)
-      .update(JSON.stringify([id, digest(owner)]))
+      .update(JSON.stringify(kind === 'item' ? [id, digest(owner)] : [kind, id, digest(owner)]))
       .digest('base64url')
       .slice(0, macLength)
   return {
-    sealItem: (id, owner) => `${id}_${macOf(id, owner)}`,
-    openItem(text, owner) {
+    sealObject: (id, kind, owner) => `${id}_${macOf(id, kind, owner)}`,
+    openObject(text, kind, owner) {
       const id = text.slice(0, -macLength - 1)
       const mac = text.slice(-macLength)
       if (id === '' || text[id.length] !== '_' || !/^[\w-]+$/.test(mac)) return undefined
-      return timingSafeEqual(Buffer.from(mac), Buffer.from(macOf(id, owner))) ? id : undefined
+      return timingSafeEqual(Buffer.from(mac), Buffer.from(macOf(id, kind, owner))) ? id : undefined
     },
     seal: ({ id, requestModel, configuredModel, place }, owner) =>
       ids.seal([id, requestModel, configuredModel, place], owner),

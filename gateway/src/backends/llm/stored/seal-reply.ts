@@ -2,7 +2,8 @@ import { ownerOf } from '../../../identity/owner.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { StreamConversion } from '../reply/stream.ts'
 import { parseDataLine } from '../reply/stream-watch.ts'
-import type { Attempt } from '../request/call.ts'
+import type { Attempt, Call } from '../request/call.ts'
+import type { SealedKind } from './object-kinds.ts'
 import type { ResponseIds } from './response-ids.ts'
 import { placeOf } from './sealed-ids.ts'
 
@@ -12,15 +13,16 @@ export type IdSeal = StreamConversion & {
   whole(bytes: Buffer, response: JsonObject): Buffer
 }
 
-/** Undefined for calls without stored responses. */
+/** Undefined for calls whose responses have no ids of objects. */
 export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undefined {
   const { call, translation } = attempt
-  if (call.endpoint !== 'responses' || call.unchanged || translation !== undefined) return undefined
+  if (!call.sealsIds || call.unchanged || translation !== undefined) return undefined
   const { exchange, candidate } = attempt
-  const { reference } = call
+  const { endpoint, reference } = call
   const { target } = candidate
   const owner = ownerOf(exchange)
-  const replaced = new Map<string, string>()
+  // A client finds the ids that it has sent.
+  const replaced = new Map([...(call.objectIds ?? [])].map(([own, id]) => [id, own]))
 
   function sealed(id: string): string {
     // A client finds the id that it has sent.
@@ -30,13 +32,24 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
     return ids.seal(stored, owner)
   }
 
-  function addItemId(id: JsonValue | undefined): void {
+  function addId(id: JsonValue | undefined, kind: SealedKind): void {
     if (!isId(id) || replaced.has(id) || replaced.size >= maxIds) return
-    replaced.set(id, ids.sealItem(id, owner))
+    replaced.set(id, ids.sealObject(id, kind, owner))
+  }
+
+  /** Calls of tools name containers, and so do citations of files in messages. */
+  function addContainers(part: JsonValue | undefined): void {
+    if (!isJsonObject(part)) return
+    const { container_id: id, environment, annotations, content } = part
+    addId(id, 'container')
+    addContainers(environment)
+    for (const parts of [annotations, content]) if (Array.isArray(parts)) parts.forEach(addContainers)
   }
 
   function addItem(item: JsonValue | undefined): void {
-    if (isJsonObject(item)) addItemId(item['id'])
+    if (!isJsonObject(item)) return
+    addId(item['id'], 'item')
+    addContainers(item)
   }
 
   function addResponse({ id, previous_response_id: previous, output }: JsonObject): void {
@@ -45,29 +58,42 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
     if (Array.isArray(output)) output.forEach(addItem)
   }
 
-  function addEvent({ response, item, item_id: itemId }: JsonObject): void {
+  function addEvent({ response, item, item_id: itemId, annotation, part }: JsonObject): void {
     if (isJsonObject(response)) addResponse(response)
     addItem(item)
-    addItemId(itemId)
+    addId(itemId, 'item')
+    addContainers(annotation)
+    addContainers(part)
   }
+
+  /** Reads a response, or an event of a stream. */
+  function add(message: JsonObject, form: 'whole' | 'event'): void {
+    if (endpoint === 'chat') for (const id of audioOf(message)) addId(id, 'audio')
+    else if (endpoint === 'messages') for (const id of containersOf(message)) addId(id, 'container')
+    else if (form === 'whole') addResponse(message)
+    else addEvent(message)
+  }
+
+  const announcement = announcements[endpoint] ?? never
 
   /** Most events are deltas of an item whose id is known. */
   function announcesId(line: string): boolean {
     if (announcement.test(line)) return true
+    if (endpoint !== 'responses') return false
     const [, id] = itemId.exec(line) ?? []
     return id !== undefined && !replaced.has(id)
   }
 
   return {
     whole(bytes, response) {
-      addResponse(response)
+      add(response, 'whole')
       return [...replaced].reduce((result, [from, to]) => replaceIn(result, `"${from}"`, `"${to}"`), bytes)
     },
     convert(lines) {
       const text = lines.toString()
       for (const line of text.split('\n')) {
         const event = announcesId(line) ? parseDataLine(line) : undefined
-        if (event !== undefined) addEvent(event)
+        if (event !== undefined) add(event, 'event')
       }
       if (replaced.size === 0) return text
       return text.replace(idText, (whole, id: string) => {
@@ -82,9 +108,32 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
 /** Most ids of a response. */
 const maxIds = 10_000
 
-const announcement = /"(?:response|item)":/
+/** Members of events with new ids. */
+const announcements: Partial<Record<Call['endpoint'], RegExp>> = {
+  responses: /"(?:response|item|annotation|part)" *:/,
+  chat: /"audio" *:/,
+  messages: /"container" *:/,
+}
+const never = /(?!)/
 const itemId = /"item_id": ?"([\w-]{5,256})"/
 const idText = /"([\w-]{5,256})"/g
+
+/** Ids of audio in a chat completion or its chunk. */
+function audioOf({ choices }: JsonObject): (JsonValue | undefined)[] {
+  if (!Array.isArray(choices)) return []
+  return choices.map((choice) => {
+    if (!isJsonObject(choice)) return undefined
+    const { message = choice['delta'] } = choice
+    const audio = isJsonObject(message) ? message['audio'] : undefined
+    return isJsonObject(audio) ? audio['id'] : undefined
+  })
+}
+
+/** Ids of containers in a message of Anthropic or an event of its stream. */
+function containersOf({ container, message, delta }: JsonObject): (JsonValue | undefined)[] {
+  const nested = [message, delta].map((part) => (isJsonObject(part) ? part['container'] : undefined))
+  return [container, ...nested].map((each) => (isJsonObject(each) ? each['id'] : undefined))
+}
 
 /** Ids of other forms are not replaced, because the search could find other texts. */
 function isId(value: unknown): value is string {
