@@ -187,10 +187,14 @@ function addData(event: PendingEvent, value: string): void {
 
 function addField(event: PendingEvent, name: string, value: string): void {
   if (name === 'data') addData(event, value)
-  else if (name === 'event') event.fields = { ...event.fields, event: value }
-  else if (name === 'id' && !value.includes('\0')) event.fields = { ...event.fields, id: value }
-  else if (name === 'retry' && /^[0-9]+$/.test(value))
-    event.fields = { ...event.fields, retry: Number(value) }
+  else if (name === 'event') fieldsOf(event).event = value
+  else if (name === 'id' && !value.includes('\0')) fieldsOf(event).id = value
+  else if (name === 'retry' && /^[0-9]+$/.test(value)) fieldsOf(event).retry = Number(value)
+}
+
+function fieldsOf(event: PendingEvent): Omit<SseEvent, 'data'> {
+  event.fields ??= {}
+  return event.fields
 }
 
 /** Reports the event of an empty line, and resets it first: a listener may end the parser. */
@@ -205,12 +209,21 @@ function completeEvent(pending: PendingEvent, { onEvent, onMark }: SseParserOpti
     if (data !== undefined) onEvent({ data })
     return
   }
-  const { event, ...rest } = fields
-  if (data === undefined) {
-    if (rest.id !== undefined || rest.retry !== undefined) onMark?.(rest)
+  if (data !== undefined) {
+    const complete: SseEvent = fields.event ? { event: fields.event, data } : { data }
+    setMarks(complete, fields)
+    onEvent(complete)
     return
   }
-  onEvent({ ...(event ? { event } : undefined), data, ...rest })
+  if (fields.id === undefined && fields.retry === undefined) return
+  const mark = {}
+  setMarks(mark, fields)
+  onMark?.(mark)
+}
+
+function setMarks(target: { id?: string; retry?: number }, { id, retry }: Omit<SseEvent, 'data'>): void {
+  if (id !== undefined) target.id = id
+  if (retry !== undefined) target.retry = retry
 }
 
 function hasByteOrderMark(bytes: Buffer, start: number, end: number): boolean {

@@ -49,6 +49,21 @@ describe('createEventStreamParser', () => {
     expect(texts(parsed(...[...stream].map((byte) => Buffer.from([byte]))))).toEqual(whole)
   })
 
+  it('reads the headers of each message, whether they are those of the message before or not', () => {
+    const delta = (text: string) => encodeEvent('contentBlockDelta', { delta: { text } })
+    const stop = encodeEvent('contentBlockStop', {})
+    // The buffer of the connection is used again.
+    const chunk = Buffer.from(delta('a'))
+    const names: unknown[] = []
+    const onMessage = ({ headers }: EventMessage) => names.push(headers.get(':event-type'))
+    const parser = createEventStreamParser({ maxMessageBytes: 4096, onMessage })
+    parser.push(chunk)
+    chunk.fill(0)
+    for (const next of [delta('b'), stop, stop, delta('c')]) parser.push(next)
+    const [a, b] = ['contentBlockDelta', 'contentBlockStop']
+    expect(names).toEqual([a, a, b, b, a])
+  })
+
   it('reports an incomplete message at the end', () => {
     for (const cut of [1, 11, 12, 40]) expect(parsed(stream.subarray(0, cut)).incomplete).toBe(true)
   })

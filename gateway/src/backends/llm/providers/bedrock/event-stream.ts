@@ -1,8 +1,11 @@
 import { crc32 } from 'node:zlib'
 import { GatewayError } from '../../../../lib/gateway-error.ts'
 
-/** A message of a binary event stream, with its headers of type string. */
-export type EventMessage = { readonly headers: ReadonlyMap<string, string>; readonly payload: Buffer }
+/** Headers of a message with values of type string. */
+export type EventHeaders = ReadonlyMap<string, string>
+
+/** A message of a binary event stream. Its payload is a part of the received bytes, valid during the call. */
+export type EventMessage = { readonly headers: EventHeaders; readonly payload: Buffer }
 
 export type EventStreamParser = {
   /**
@@ -33,6 +36,7 @@ const nothing = Buffer.alloc(0)
  * network order).
  */
 export function createEventStreamParser({ maxMessageBytes, onMessage }: ParserOptions): EventStreamParser {
+  const readHeaders = createHeaderReader()
   let pending = nothing
   let size = 0
 
@@ -79,7 +83,7 @@ export function createEventStreamParser({ maxMessageBytes, onMessage }: ParserOp
         const message = rest.subarray(start)
         const length = lengthOf(message)
         if (message.length < length) break
-        onMessage(readMessage(message.subarray(0, length)))
+        onMessage(readMessage(message.subarray(0, length), readHeaders))
         start += length
       }
       if (start === 0 && size > 0) return
@@ -91,15 +95,27 @@ export function createEventStreamParser({ maxMessageBytes, onMessage }: ParserOp
   }
 }
 
-function readMessage(bytes: Buffer): EventMessage {
+function readMessage(bytes: Buffer, readHeaders: (bytes: Buffer) => EventHeaders): EventMessage {
   const end = bytes.length - checksumBytes
   if (bytes.readUInt32BE(end) !== crc32(bytes.subarray(0, end)))
     throw invalid('the checksum of a message is wrong')
   const headersEnd = preludeBytes + bytes.readUInt32BE(4)
   return {
     headers: readHeaders(bytes.subarray(preludeBytes, headersEnd)),
+    payload: bytes.subarray(headersEnd, end),
+  }
+}
+
+/** Reads headers. Most messages of a stream have those of the message before, which are not decoded again. */
+function createHeaderReader(): (bytes: Buffer) => EventHeaders {
+  let lastBytes = nothing
+  let last: EventHeaders = new Map()
+  return (bytes) => {
+    if (bytes.equals(lastBytes)) return last
+    last = headersIn(bytes)
     // A copy, because the buffer belongs to the connection.
-    payload: Buffer.from(bytes.subarray(headersEnd, end)),
+    lastBytes = Buffer.from(bytes)
+    return last
   }
 }
 
@@ -107,7 +123,7 @@ const stringType = 7
 /** Bytes of the values of other types; types 6 and 7 have a length of their own. */
 const valueBytes: readonly number[] = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16]
 
-function readHeaders(bytes: Buffer): Map<string, string> {
+function headersIn(bytes: Buffer): EventHeaders {
   const headers = new Map<string, string>()
   let at = 0
   while (at < bytes.length) {
