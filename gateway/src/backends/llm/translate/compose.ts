@@ -25,7 +25,12 @@ function composeStreams(outer: StreamTranslator, inner: StreamTranslator): Strea
     get state() {
       return outer.state === 'failed' ? 'failed' : inner.state
     },
-    event: (event) => inner.event(event).flatMap((between) => outer.event(between)),
+    event(event) {
+      const between = inner.event(event)
+      const [only] = between
+      if (only !== undefined && between.length === 1) return outer.event(only)
+      return between.flatMap((each) => outer.event(each))
+    },
     end() {
       const between = inner.end().flatMap((event) => outer.event(event))
       return [...between, ...outer.end()]

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
-import { parseExactObject } from '../exact-json.ts'
 import { createStreamBudget, indexOf, toolName } from '../limits.ts'
 import { toFinishReason } from '../stop-reason.ts'
+import { objectOf } from '../stream-event.ts'
 import { countsFromMessages, noTokens, toChatUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import {
@@ -35,9 +35,9 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
     get state() {
       return state
     },
-    event({ data }) {
+    event(translated) {
       if (state !== 'open') return []
-      const event = parseExactObject(data)
+      const event = objectOf(translated)
       if (event === undefined) throw invalidResponse('an event of the stream is not a JSON object')
       const detail = thinking?.read(event)
       if (detail !== undefined) return [delta({ reasoning_details: [detail] })]

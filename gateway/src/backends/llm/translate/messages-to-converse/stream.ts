@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
+import { createObjectEvent } from '../stream-event.ts'
 import { noTokens, toMessagesUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import { invalidResponse, toErrorBody, truncatedStream, type UpstreamError } from '../upstream-error.ts'
@@ -154,5 +155,5 @@ function failure(error: UpstreamError): SseEvent {
 }
 
 function toEvent(data: JsonObject & { type: string }): SseEvent {
-  return { event: data.type, data: JSON.stringify(data) }
+  return createObjectEvent(data.type, data)
 }
