@@ -3,13 +3,18 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { chatToGemini } from '../../src/backends/llm/translate/chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from '../../src/backends/llm/translate/chat-to-messages/chat-to-messages.ts'
+import { chatToResponses } from '../../src/backends/llm/translate/chat-to-responses/chat-to-responses.ts'
 import { parseExactObject } from '../../src/backends/llm/translate/exact-json.ts'
 import {
   geminiToChat,
   geminiToConverse,
   geminiToMessages,
+  geminiToResponses,
 } from '../../src/backends/llm/translate/gemini-to-chat/gemini-to-chat.ts'
-import { messagesToChat } from '../../src/backends/llm/translate/messages-to-chat/messages-to-chat.ts'
+import {
+  messagesToChat,
+  messagesToResponses,
+} from '../../src/backends/llm/translate/messages-to-chat/messages-to-chat.ts'
 import type { Translation, TranslationContext } from '../../src/backends/llm/translate/translate.ts'
 import type { JsonObject, JsonValue } from '../../src/lib/json/json.ts'
 import { createSseParser, formatSseEvent } from '../../src/net/http/sse.ts'
@@ -23,10 +28,13 @@ const root = join(import.meta.dirname, 'llm')
 const directions: Record<string, Translation> = {
   'chat-to-gemini': chatToGemini,
   'chat-to-messages': chatToMessages,
+  'chat-to-responses': chatToResponses,
   'gemini-to-chat': geminiToChat,
   'gemini-to-converse': geminiToConverse,
   'gemini-to-messages': geminiToMessages,
+  'gemini-to-responses': geminiToResponses,
   'messages-to-chat': messagesToChat,
+  'messages-to-responses': messagesToResponses,
 }
 
 for (const [direction, translation] of Object.entries(directions)) {

@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import { echo } from '../../src/backends/llm/providers/echo/echo.ts'
 import { createCancellation } from '../../src/lib/cancellation.ts'
 import { readAll } from '../../src/net/http/body.ts'
+import { responsesRequest } from '../support/responses-request.ts'
 import {
   chatChunk,
   chatCompletion,
@@ -40,7 +41,9 @@ function expectAll(schema: z.ZodType, values: readonly unknown[]): void {
 const root = join(import.meta.dirname, 'llm')
 const translated = [
   { direction: 'messages-to-chat', whole: message, event: messageEvent },
+  { direction: 'messages-to-responses', whole: message, event: messageEvent },
   { direction: 'chat-to-messages', whole: chatCompletion, event: chatChunk },
+  { direction: 'chat-to-responses', whole: chatCompletion, event: chatChunk },
 ]
 
 describe.each(translated)(
@@ -61,6 +64,17 @@ describe.each(translated)(
         expectAll(event, eventsIn(readFileSync(join(folder, 'stream.txt'), 'utf8')))
       },
     )
+  },
+)
+
+it.each(['chat-to-responses', 'messages-to-responses', 'gemini-to-responses'])(
+  'requests of %s match the schema of OpenAI',
+  (direction) => {
+    const requests = readdirSync(join(root, direction)).flatMap((name) => {
+      const path = join(root, direction, name, 'upstream-request.json')
+      return existsSync(path) ? [JSON.parse(readFileSync(path, 'utf8')).body] : []
+    })
+    expectAll(responsesRequest, requests)
   },
 )
 

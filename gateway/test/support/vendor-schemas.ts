@@ -29,6 +29,26 @@ const chatUsage = z.strictObject({
     .optional(),
 })
 
+const probability = { token: z.string(), logprob: z.number(), bytes: z.array(count).nullable() }
+const probabilities = z.strictObject({
+  content: z.array(z.strictObject({ ...probability, top_logprobs: z.array(z.strictObject(probability)) })),
+  refusal: nothing,
+})
+const urlCitation = z.strictObject({
+  start_index: count,
+  end_index: count,
+  title: z.string(),
+  url: z.string(),
+})
+const annotations = z
+  .array(z.strictObject({ type: z.literal('url_citation'), url_citation: urlCitation }))
+  .optional()
+const customCall = z.strictObject({
+  id: z.string().min(1),
+  type: z.literal('custom'),
+  custom: z.strictObject({ name: z.string(), input: z.string() }),
+})
+
 const openAiTier = z.enum(['auto', 'default', 'flex', 'scale', 'priority']).nullable().optional()
 const chatFinish = z.enum(['stop', 'length', 'tool_calls', 'content_filter', 'function_call'])
 const fingerprint = z.string().optional()
@@ -48,20 +68,23 @@ export const chatCompletion = z.strictObject({
         role: z.literal('assistant'),
         content: z.string().nullable(),
         refusal: z.string().nullable(),
-        annotations: z.array(nothing).max(0).optional(),
+        annotations,
         tool_calls: z
           .array(
-            z.strictObject({
-              id: z.string().min(1),
-              type: z.literal('function'),
-              function: z.strictObject({ name: z.string(), arguments: z.string() }),
-            }),
+            z.union([
+              customCall,
+              z.strictObject({
+                id: z.string().min(1),
+                type: z.literal('function'),
+                function: z.strictObject({ name: z.string(), arguments: z.string() }),
+              }),
+            ]),
           )
           .min(1)
           .optional(),
         ...reasoning,
       }),
-      logprobs: nothing,
+      logprobs: probabilities.nullable(),
       finish_reason: chatFinish,
     }),
   ),
@@ -82,19 +105,23 @@ export const chatChunk = z.strictObject({
         role: z.literal('assistant').optional(),
         content: z.string().nullable().optional(),
         refusal: z.string().nullable().optional(),
+        annotations,
         tool_calls: z
           .array(
             z.strictObject({
               index: count,
               id: z.string().min(1).optional(),
-              type: z.literal('function').optional(),
-              function: z.strictObject({ name: z.string().optional(), arguments: z.string().optional() }),
+              type: z.enum(['function', 'custom']).optional(),
+              function: z
+                .strictObject({ name: z.string().optional(), arguments: z.string().optional() })
+                .optional(),
+              custom: z.strictObject({ name: z.string().optional(), input: z.string() }).optional(),
             }),
           )
           .optional(),
         ...reasoning,
       }),
-      logprobs: nothing.optional(),
+      logprobs: probabilities.nullable().optional(),
       finish_reason: chatFinish.nullable(),
     }),
   ),
@@ -325,6 +352,7 @@ export const messageEvent = z.discriminatedUnion('type', [
     delta: z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('text_delta'), text: z.string() }),
       z.strictObject({ type: z.literal('thinking_delta'), thinking: z.string() }),
+      z.strictObject({ type: z.literal('signature_delta'), signature: z.string() }),
       z.strictObject({ type: z.literal('input_json_delta'), partial_json: z.string() }),
     ]),
   }),

@@ -39,6 +39,7 @@ const bedrock = (url: string) => ({ awsRegion: 'eu-central-1', baseUrl: url })
 /** Providers whose conversations, features and errors are tested; at least one for each API of vendors. */
 export const testedRows: readonly ProviderRow[] = [
   preset('openai', 'gpt-5'),
+  { ...preset('openai', 'gpt-5-pro'), label: 'openai, Pro' },
   {
     label: 'anthropic',
     provider: 'anthropic',

@@ -23,7 +23,7 @@ export const responsesWire: Wire = {
     }
   },
   whole(generated, body) {
-    const output = outputOf(generated)
+    const output = outputOf(generated, body)
     return { ...head(body), ...endOf(generated), output, usage: usageOf(generated) }
   },
   events(generated, body) {
@@ -31,7 +31,7 @@ export const responsesWire: Wire = {
     const events: Json[] = [
       { type: 'response.created', response: begun },
       { type: 'response.in_progress', response: begun },
-      ...outputOf(generated).flatMap((item, index) => itemEvents(item, index)),
+      ...outputOf(generated, body).flatMap((item, index) => itemEvents(item, index)),
       { type: `response.${endOf(generated).status}`, response: responsesWire.whole(generated, body) },
     ]
     return events.map((event, index) => namedEvent({ ...event, sequence_number: index }))
@@ -51,12 +51,17 @@ function endOf({ finish }: Generated) {
   return { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }
 }
 
-function outputOf({ reasoning, text, calls }: Generated): Json[] {
+/** Reasoning that clients return. */
+export const encrypted = 'gAAAAAB-reasoning'
+
+function outputOf({ reasoning, text, calls }: Generated, { include }: Json): Json[] {
+  const isEncrypted = Array.isArray(include) && include.includes('reasoning.encrypted_content')
   const thought = {
     type: 'reasoning',
     id: 'rs_1',
     status: 'completed',
     summary: [{ type: 'summary_text', text: reasoning }],
+    ...(isEncrypted && { encrypted_content: encrypted }),
   }
   const part = { type: 'output_text', annotations: [], logprobs: [], text }
   const message = { type: 'message', id: 'msg_1', status: 'completed', role: 'assistant', content: [part] }

@@ -294,6 +294,7 @@ function page(status: number, title: string, headers: Record<string, string>): A
 /** Errors by label of the row. */
 const errorsOf: Readonly<Record<string, Errors>> = {
   openai: openAiErrors,
+  'openai, Pro': openAiErrors,
   anthropic: anthropicErrors,
   azure: azureErrors,
   'azure, Claude': { ...anthropicErrors, expired_credential: azureErrors.expired_credential as Answer },

@@ -1,9 +1,9 @@
 import { enumeration, type Infer, name, object, optional, type Schema, string } from '../../../schema/dsl.ts'
 import { decoded, queryParts } from '../../../upstream/credentials/credential-location.ts'
-import { renamesMaxTokens } from './openai.ts'
+import { isResponsesOnly, renamesMaxTokens, withoutChat } from './openai.ts'
 import { batchPaths, mediaPaths, openAiPaths, realtimePaths } from './openai-compatible.ts'
 import { pathSegment } from './path-segment.ts'
-import type { Provider, ProviderKind, ProviderPaths } from './provider.ts'
+import type { Provider, ProviderCall, ProviderKind, ProviderPaths } from './provider.ts'
 
 /** `azure` of a provider. */
 const fields = {
@@ -86,10 +86,12 @@ const shared = {
 function azureOpenAi({ resourceName, apiVersion = 'v1' }: AzureSettings): Provider {
   const address = `https://${resourceName}.openai.azure.com`
   if (apiVersion === 'v1' || apiVersion === 'preview') {
+    const paths = pathsBelow('/openai/v1', { ...azurePaths, ...batchPaths })
     return {
       ...shared,
       address,
-      paths: pathsBelow('/openai/v1', { ...azurePaths, ...batchPaths }),
+      paths,
+      pathsFor: choosePaths(paths),
       passthroughPrefix: '/openai/v1',
       editQuery: withVersion(apiVersion === 'v1' ? undefined : apiVersion),
       renamesMaxTokens,
@@ -102,10 +104,11 @@ function azureOpenAi({ resourceName, apiVersion = 'v1' }: AzureSettings): Provid
     pathsFor({ model }) {
       const deployment = pathSegment(model)
       if (deployment === undefined) return {}
-      return {
+      const paths = {
         ...pathsBelow(`/openai/deployments/${deployment}`),
         ...pathsBelow('/openai', { ...batchPaths, ...realtimePaths, responses: '/responses' }),
       }
+      return isResponsesOnly(model) ? withoutChat(paths) : paths
     },
     passthroughPrefix: '/openai',
     namesOtherModel(path, model) {
@@ -126,17 +129,24 @@ const firstWithNewLimit = '2024-09-01-preview'
 function azureFoundry({ resourceName, projectName = resourceName }: AzureSettings): Provider {
   const prefix = `/api/projects/${projectName}/openai/v1`
   const paths = pathsBelow(prefix)
+  const chosenPaths = choosePaths(paths)
   return {
     ...shared,
     address: `https://${resourceName}.services.ai.azure.com`,
     paths,
-    pathsFor: ({ model }) => (model.toLowerCase().startsWith('claude') ? claudePaths : paths),
+    pathsFor: (call) => (call.model.toLowerCase().startsWith('claude') ? claudePaths : chosenPaths(call)),
     passthroughPrefix: prefix,
     editQuery: withVersion(undefined),
     // Required by the API of Anthropic, and without effect on the other.
     defaultHeaders: { 'anthropic-version': '2023-06-01' },
     renamesMaxTokens,
   }
+}
+
+/** Chooses by the name of the deployment, which is that of its model by default. */
+function choosePaths(paths: ProviderPaths): (call: ProviderCall) => ProviderPaths {
+  const others = withoutChat(paths)
+  return ({ model }) => (isResponsesOnly(model) ? others : paths)
 }
 
 function pathsBelow(prefix: string, paths: Readonly<Record<string, string>> = azurePaths): ProviderPaths {

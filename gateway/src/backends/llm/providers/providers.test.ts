@@ -50,6 +50,16 @@ describe('a custom provider', () => {
     expect(outcome.text).toContain('provider custom of model \\"*\\" does not offer embeddings')
   })
 
+  it('with responses only serves clients of other conversations', async () => {
+    const only = custom([{ type: 'responses' }])
+    const sent = [
+      await sentFor(only, '/v1/chat/completions', chat),
+      await sentFor(only, '/v1/messages', messages),
+    ]
+    for (const { url } of sent) expect(url).toBe('https://llm.test/base/responses')
+    expect(sent[1]?.body).toMatchObject({ max_output_tokens: 5, store: false })
+  })
+
   it('is named by providerOverride, else by the shared provider', async () => {
     const named = { custom: { formats: [{ type: 'completions' }], providerOverride: 'acme' } } as never
     const own = await sentFor({ ...custom([]), provider: named }, '/v1/chat/completions', chat)
@@ -90,5 +100,54 @@ describe('presets', () => {
   ])('%s serves responses', async (provider, url) => {
     const sent = await sentFor({ provider }, '/v1/responses', { model: 'm', input: 'x' })
     expect(sent.url).toBe(url)
+  })
+})
+
+describe('models that are only in the Responses API', () => {
+  const urlOf = async (
+    model: string,
+    provider = 'openai',
+    params: object = {},
+    path = '/v1/chat/completions',
+  ) => {
+    const { url } = await sentFor({ provider, params } as never, path, { ...chat, model })
+    return new URL(url ?? 'https://none.test').pathname
+  }
+
+  it.each([
+    ...[
+      'gpt-5-pro',
+      'gpt-5-pro-2025-10-06',
+      'gpt-5.2-pro',
+      'gpt-5.5-pro-2026-04-23',
+      'o1-pro',
+      'o3-pro-2025-06-10',
+    ],
+    ...['gpt-5-codex', 'gpt-5.1-codex-max', 'gpt-5.3-codex', 'codex-mini-latest', 'o3-deep-research'],
+    ...['o4-mini-deep-research-2025-06-26', 'computer-use-preview'],
+  ])('%s of openai is requested there', async (model) => {
+    expect(await urlOf(model)).toBe('/v1/responses')
+  })
+
+  it.each(['gpt-5', 'gpt-5.1', 'gpt-4o', 'o3', 'o3-mini', 'o4-mini', 'gpt-5-prose', 'my-gpt-5-pro'])(
+    '%s of openai is requested as chat completions',
+    async (model) => {
+      expect(await urlOf(model)).toBe('/v1/chat/completions')
+    },
+  )
+
+  it.each([
+    ['openAI', undefined, '/openai/v1/responses'],
+    ['openAI', '2025-04-01-preview', '/openai/responses'],
+    ['foundry', undefined, '/api/projects/contoso/openai/v1/responses'],
+  ])('are requested there at Azure, %s %s', async (azureResourceType, azureApiVersion, expected) => {
+    const params = { azureResourceName: 'contoso', azureResourceType, azureApiVersion, apiKey: 'k' }
+    expect(await urlOf('gpt-5-codex', 'azure', params)).toBe(expected)
+    expect(await urlOf('gpt-5', 'azure', params)).toContain('/chat/completions')
+  })
+
+  it('have no completions', async () => {
+    const { outcome } = await sentFor({}, '/v1/completions', { model: 'gpt-5-pro', prompt: 'x' })
+    expect([outcome.status, outcome.text.includes('unsupported_endpoint')]).toEqual([400, true])
   })
 })

@@ -3,6 +3,7 @@ import { chatWire } from '../../../../test/support/vendors/chat-wire.ts'
 import { converseWire } from '../../../../test/support/vendors/converse-wire.ts'
 import { geminiWire } from '../../../../test/support/vendors/gemini-wire.ts'
 import { messagesWire } from '../../../../test/support/vendors/messages-wire.ts'
+import { responsesWire } from '../../../../test/support/vendors/responses-wire.ts'
 import type { Generated } from '../../../../test/support/vendors/scripted-model.ts'
 import type { Wire } from '../../../../test/support/vendors/wire.ts'
 import { createSseParser, formatSseEvent } from '../../../net/http/sse.ts'
@@ -16,6 +17,7 @@ const wires: Readonly<Partial<Record<string, Wire>>> = {
   messages: messagesWire,
   generate_content: geminiWire,
   converse: converseWire,
+  responses: responsesWire,
 }
 
 /** Texts that mark a stream as complete for clients. */
@@ -36,7 +38,8 @@ const directions = (['chat', 'messages', 'responses'] as const).flatMap((client)
 /** The stream of an upstream as server-sent events. */
 function streamOf(upstream: string): Buffer {
   const wire = wires[upstream]
-  const body = { model: 'm', stream_options: { include_usage: true } }
+  const include = ['reasoning.encrypted_content']
+  const body = { model: 'm', stream_options: { include_usage: true }, include }
   const events = wire?.events(generated, body) ?? []
   if (upstream !== 'converse') return Buffer.from(events.join(''))
   let text = ''

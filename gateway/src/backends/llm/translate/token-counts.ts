@@ -45,6 +45,17 @@ export function countsFromChat(usage: JsonValue | undefined): TokenCounts {
   }
 }
 
+/** Counts of a responses `usage`, which has other names. */
+export function countsFromResponses(usage: JsonValue | undefined): TokenCounts {
+  if (!isJsonObject(usage)) return noTokens
+  return countsFromChat({
+    prompt_tokens: usage['input_tokens'] ?? 0,
+    completion_tokens: usage['output_tokens'] ?? 0,
+    prompt_tokens_details: usage['input_tokens_details'] ?? {},
+    completion_tokens_details: usage['output_tokens_details'] ?? {},
+  })
+}
+
 /** `usage` of a chat completion, with every field of the specification's LLM route. */
 export function toChatUsage({ input, cacheRead, cacheWrite, output, reasoning }: TokenCounts): JsonObject {
   const prompt = input + cacheRead + cacheWrite

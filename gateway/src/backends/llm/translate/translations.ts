@@ -2,6 +2,7 @@ import type { Endpoint } from '../request/endpoints.ts'
 import { chatToConverse } from './chat-to-converse.ts'
 import { chatToGemini } from './chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
+import { chatToResponses } from './chat-to-responses/chat-to-responses.ts'
 import { composeTranslations } from './compose.ts'
 import { converseOver, converseToMessages } from './converse-to-messages/converse-to-messages.ts'
 import { countTokensToBedrock } from './count-tokens-to-bedrock.ts'
@@ -9,8 +10,13 @@ import { embeddingsToCohere, embeddingsToNova, embeddingsToTitan } from './embed
 import { embeddingsToPredict } from './embeddings-to-predict/embeddings-to-predict.ts'
 import { batchEmbedContents, embedContent } from './gemini-embeddings/gemini-embeddings.ts'
 import { geminiCountToBedrock, geminiCountToMessages } from './gemini-to-chat/count-tokens.ts'
-import { geminiToChat, geminiToConverse, geminiToMessages } from './gemini-to-chat/gemini-to-chat.ts'
-import { messagesToChat } from './messages-to-chat/messages-to-chat.ts'
+import {
+  geminiToChat,
+  geminiToConverse,
+  geminiToMessages,
+  geminiToResponses,
+} from './gemini-to-chat/gemini-to-chat.ts'
+import { messagesToChat, messagesToResponses } from './messages-to-chat/messages-to-chat.ts'
 import { messagesToConverse } from './messages-to-converse/messages-to-converse.ts'
 import { messagesToGemini } from './messages-to-gemini.ts'
 import { responsesToChat } from './responses-to-chat/responses-to-chat.ts'
@@ -20,20 +26,21 @@ const none: readonly Translation[] = []
 
 /** Translations by the API of the client, best first. */
 const translations: Readonly<Partial<Record<Endpoint, readonly Translation[]>>> = {
-  chat: [chatToGemini, chatToMessages, chatToConverse],
-  messages: [messagesToGemini, messagesToConverse, messagesToChat],
+  chat: [chatToGemini, chatToMessages, chatToConverse, chatToResponses],
+  messages: [messagesToGemini, messagesToConverse, messagesToChat, messagesToResponses],
   responses: [
     composeTranslations(responsesToChat, chatToGemini),
     responsesToChat,
     composeTranslations(responsesToChat, chatToMessages),
     composeTranslations(responsesToChat, chatToConverse),
   ],
-  generate_content: [geminiToChat, geminiToMessages, geminiToConverse],
+  generate_content: [geminiToChat, geminiToMessages, geminiToConverse, geminiToResponses],
   gemini_count_tokens: [geminiCountToMessages, geminiCountToBedrock],
   converse: [
     converseToMessages,
     converseOver(composeTranslations(messagesToChat, chatToGemini)),
     converseOver(messagesToChat),
+    converseOver(messagesToResponses),
   ],
   count_tokens: [countTokensToBedrock],
   embed_content: embedContent,

@@ -27,7 +27,7 @@ export function converseOver(inner: Translation): Translation {
     request(body) {
       const translated = composed.request(body)
       if (translated.kind === 'unsupported' || hasLimit(body)) return translated
-      const { max_tokens: _, ...rest } = translated.body
+      const { max_tokens: _, max_output_tokens: __, ...rest } = translated.body
       return { ...translated, body: rest }
     },
   }

@@ -65,7 +65,7 @@ function addModelParts(turn: ModelTurn, parts: readonly [JsonObject, string][], 
   for (const [part, path] of parts) {
     refusals.addUnknown(part, modelFields, path)
     const { text, thought, functionCall, thoughtSignature: signature } = part
-    if (dialect.thinking === 'budget' && typeof signature === 'string')
+    if (dialect.thinking !== 'effort' && typeof signature === 'string')
       turn.thinking.push(...fromSignature(signature))
     if (!isAbsent(functionCall)) turn.calls.push(toToolCall(functionCall, `${path}.functionCall`, options))
     else if (typeof text === 'string' && thought !== true) turn.text += text

@@ -1,14 +1,16 @@
 /**
- * Differences between chat completions as the API of the upstream, and as the step before the messages API or
- * the Converse API.
+ * Differences between chat completions as the API of the upstream, and as the step before other APIs.
  */
 export type ChatDialect = {
   /** Name of the upstream's API in refusals. */
   readonly upstream: string
   /** Media types of inline data beside images, PDF and text. */
   readonly media: 'audio and video' | 'none'
-  /** Thinking has a budget of tokens, and its signed blocks are returned with tool calls. */
-  readonly thinking: 'effort' | 'budget'
+  /**
+   * Thinking has an effort or a budget of tokens. `budget` and `summary` return it signed with tool calls;
+   * `summary` is an effort with a summary for clients that include thoughts.
+   */
+  readonly thinking: 'effort' | 'budget' | 'summary'
   /** JSON without a schema. */
   readonly plainJson: 'yes' | 'no'
 }
@@ -25,6 +27,13 @@ export const messagesDialect: ChatDialect = {
   media: 'none',
   thinking: 'budget',
   plainJson: 'no',
+}
+
+export const responsesDialect: ChatDialect = {
+  upstream: 'the Responses API',
+  media: 'none',
+  thinking: 'summary',
+  plainJson: 'yes',
 }
 
 export const converseDialect: ChatDialect = { ...messagesDialect, upstream: 'the Converse API' }

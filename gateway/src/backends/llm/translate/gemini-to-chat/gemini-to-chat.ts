@@ -1,9 +1,16 @@
 import { chatToConverse } from '../chat-to-converse.ts'
 import { chatToMessages } from '../chat-to-messages/chat-to-messages.ts'
+import { chatToReasonedResponses } from '../chat-to-responses/chat-to-responses.ts'
 import { composeTranslations } from '../compose.ts'
 import type { Translation } from '../translate.ts'
 import { readUpstreamError, toErrorBody } from '../upstream-error.ts'
-import { type ChatDialect, chatDialect, converseDialect, messagesDialect } from './dialect.ts'
+import {
+  type ChatDialect,
+  chatDialect,
+  converseDialect,
+  messagesDialect,
+  responsesDialect,
+} from './dialect.ts'
 import { completionToContent } from './reply.ts'
 import { geminiToChatRequest } from './request.ts'
 import { chunkStreamToContent } from './stream.ts'
@@ -31,6 +38,12 @@ export const geminiToMessages: Translation = composeTranslations(
 export const geminiToConverse: Translation = composeTranslations(
   inDialect(converseDialect),
   withThinking(chatToConverse),
+)
+
+/** To OpenAI's responses. Encrypted reasoning is returned with the results of tools. */
+export const geminiToResponses: Translation = composeTranslations(
+  inDialect(responsesDialect),
+  chatToReasonedResponses,
 )
 
 /** The translation with signed thinking in `reasoning_details` of its responses. */

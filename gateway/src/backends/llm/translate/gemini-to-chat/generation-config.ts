@@ -44,9 +44,15 @@ export function fromGenerationConfig(value: JsonValue | undefined, options: Part
     set('top_logprobs', logprobs)
   }
   if (dialect.thinking === 'budget') refuseForMessages(config, options)
+  if (dialect.thinking === 'summary') refuseForResponses(config, options)
   set('modalities', toModalities(config.responseModalities, options))
   set('response_format', toResponseFormat(config, options))
-  return { ...fields, ...thinkingOf(config.thinkingConfig, config.maxOutputTokens, options) }
+  const showsThoughts = dialect.thinking === 'summary' && includesThoughts(value, options)
+  return {
+    ...fields,
+    ...thinkingOf(config.thinkingConfig, config.maxOutputTokens, options),
+    ...(showsThoughts ? { reasoning: { summary: 'auto' } } : undefined),
+  }
 }
 
 /** Fields of chat without a counterpart in the messages API, with their names in the request. */
@@ -63,6 +69,20 @@ function refuseForMessages(config: JsonObject, { refusals, dialect }: PartOption
   }
   if (config.responseLogprobs === true)
     refusals.add(at('responseLogprobs'), `${dialect.upstream} has no token probabilities`)
+}
+
+/** Fields of chat without a counterpart in the Responses API, likewise. */
+function refuseForResponses(config: JsonObject, { refusals, dialect }: PartOptions): void {
+  const { candidateCount, stopSequences } = config
+  if (!isAbsent(candidateCount) && candidateCount !== 1)
+    refusals.add(at('candidateCount'), `must be 1: ${dialect.upstream} returns one answer per request`)
+  if (Array.isArray(stopSequences) && stopSequences.length > 0)
+    refusals.add(at('stopSequences'), `${dialect.upstream} has no stop sequences`)
+  for (const name of ['topK', 'seed', 'presencePenalty', 'frequencyPenalty']) {
+    const isNeutral = name.endsWith('Penalty') && config[name] === 0
+    if (!isAbsent(config[name]) && !isNeutral)
+      refusals.add(at(name), `cannot be translated for ${dialect.upstream}`)
+  }
 }
 
 /** Text is the default. */
@@ -137,7 +157,7 @@ function thinkingOf(
   // The model determines a dynamic budget.
   if (budget < 0) return {}
   if (budget === 0) return { reasoning_effort: 'none' }
-  if (dialect.thinking === 'effort')
+  if (dialect.thinking !== 'budget')
     return { reasoning_effort: budget <= 4096 ? 'low' : budget <= 16_384 ? 'medium' : 'high' }
   const tokens = Math.max(budget, minBudget)
   return {

@@ -19,6 +19,8 @@ export type BlockSequence = {
   /** Returns the last block if it is of this kind, else a new one. */
   text(kind: 'text' | 'thinking'): { block: Block; events: SseEvent[] }
   tool(id: string, name: string): { block: Block; events: SseEvent[] }
+  /** Signs the last block if it is of thinking, else a new one. No text follows in this block. */
+  sign(signature: string): SseEvent[]
   /** Writes buffered fragments and closes the last block. */
   close(): SseEvent[]
 }
@@ -26,7 +28,14 @@ export type BlockSequence = {
 /** Maximum characters of buffered fragments. */
 const maxWaiting = 8 * 1024 * 1024
 
-type Entry = { content: BlockKind; scan: NestingScan | undefined; waiting: string[]; closed: boolean }
+type Entry = {
+  content: BlockKind
+  scan: NestingScan | undefined
+  waiting: string[]
+  closed: boolean
+  /** Written at the end of the block; empty without a signature. */
+  signature: string
+}
 
 /**
  * Messages have one open block at a time, while chat may send fragments of several tool calls in any order.
@@ -43,16 +52,25 @@ export function createBlockSequence(budget: Pick<StreamBudget, 'addItem'>): Bloc
   return {
     text(kind) {
       const last = entries.at(-1)
-      if (last?.content.kind === kind) return { block: blockOf(last, entries.length - 1), events: [] }
+      if (last?.content.kind === kind && last.signature === '')
+        return { block: blockOf(last, entries.length - 1), events: [] }
       return add({ kind }, undefined)
     },
     tool: (id, name) => add({ kind: 'tool_use', id, name }, createNestingScan()),
+    sign(signature) {
+      const last = entries.at(-1)
+      const isOpen = last?.content.kind === 'thinking' && last.signature === ''
+      const events = isOpen ? [] : add({ kind: 'thinking' }, undefined).events
+      const signed = entries.at(-1)
+      if (signed !== undefined) signed.signature = signature
+      return events
+    },
     close: () => advance(() => true),
   }
 
   function add(content: BlockKind, scan: NestingScan | undefined): { block: Block; events: SseEvent[] } {
     budget.addItem()
-    const entry: Entry = { content, scan, waiting: [], closed: false }
+    const entry: Entry = { content, scan, waiting: [], closed: false, signature: '' }
     const index = entries.push(entry) - 1
     return { block: blockOf(entry, index), events: advance(isFinished) }
   }
@@ -99,6 +117,7 @@ export function createBlockSequence(budget: Pick<StreamBudget, 'addItem'>): Bloc
       }
       if (!finished(entry, current)) break
       entry.closed = true
+      if (entry.signature !== '') events.push(signatureEvent(current, entry.signature))
       events.push(toEvent({ type: 'content_block_stop', index: current }))
       current += 1
       started = false
@@ -124,6 +143,10 @@ function emptyBlock(content: BlockKind): JsonObject {
 
 function deltaEvent(index: number, content: BlockKind, fragment: string): SseEvent {
   return toEvent({ type: 'content_block_delta', index, delta: toDelta(content, fragment) })
+}
+
+function signatureEvent(index: number, signature: string): SseEvent {
+  return toEvent({ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature } })
 }
 
 function toDelta(content: BlockKind, fragment: string): JsonObject {

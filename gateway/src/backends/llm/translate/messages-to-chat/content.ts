@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { sourceUrl } from '../image-source.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
+import type { FormRefusals } from './chat-form.ts'
 
 /** Calls `visit` for each block of a content list. */
 export function eachBlock(
@@ -37,7 +38,7 @@ export function joinedText(
 }
 
 /** Translates a block of a user's turn or a tool result to a part of a chat message. */
-export function toPart(block: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+export function toPart(block: JsonObject, path: string, refusals: FormRefusals): JsonObject | undefined {
   if (block.type === 'text') return toText(block, path, refusals)
   if (block.type === 'image') return toImage(block, path, refusals)
   if (block.type === 'document') return toFile(block, path, refusals)
@@ -72,7 +73,7 @@ function toImage(block: JsonObject, path: string, refusals: Refusals): JsonObjec
   return undefined
 }
 
-function toFile(block: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+function toFile(block: JsonObject, path: string, refusals: FormRefusals): JsonObject | undefined {
   refusals.addUnknown(block, documentFields, path)
   const { source, title, context, citations } = block
   if (isJsonObject(citations) && citations.enabled === true) {
@@ -82,6 +83,8 @@ function toFile(block: JsonObject, path: string, refusals: Refusals): JsonObject
   if (isJsonObject(source) && source.type === 'text' && typeof source.data === 'string') {
     return { type: 'text', text: typeof title === 'string' ? `${title}\n\n${source.data}` : source.data }
   }
+  if (refusals.form.linkedDocuments && isJsonObject(source) && source.type === 'url')
+    return { type: 'file', file: { file_url: source.url ?? '' } }
   const url = isJsonObject(source) && source.type === 'base64' ? sourceUrl(source) : undefined
   if (url !== undefined) {
     return {

@@ -1,10 +1,12 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { writeJson } from '../exact-json.ts'
+import { fromSignature } from '../gemini-to-chat/signature.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
+import type { FormRefusals } from './chat-form.ts'
 import { eachBlock, joinedText, toPart } from './content.ts'
 
 /** Translates `system` and `messages` of a messages request to the `messages` of a chat request. */
-export function toChatMessages(body: JsonObject, refusals: Refusals): JsonObject[] {
+export function toChatMessages(body: JsonObject, refusals: FormRefusals): JsonObject[] {
   const translated: JsonObject[] = []
   if (!isAbsent(body.system)) pushSystem(translated, body.system, 'system', refusals)
   if (!Array.isArray(body.messages)) {
@@ -55,7 +57,7 @@ function pushUserTurn(
   translated: JsonObject[],
   content: JsonValue | undefined,
   path: string,
-  refusals: Refusals,
+  refusals: FormRefusals,
 ): void {
   if (typeof content === 'string') {
     translated.push({ role: 'user', content })
@@ -96,7 +98,7 @@ const resultFields: ReadonlySet<string> = new Set([
 function toToolMessage(
   block: JsonObject,
   path: string,
-  refusals: Refusals,
+  refusals: FormRefusals,
 ): { message: JsonObject; images: JsonObject[] } {
   refusals.addUnknown(block, resultFields, path)
   const { tool_use_id: id, content } = block
@@ -107,15 +109,20 @@ function toToolMessage(
   else if (!isAbsent(content)) {
     eachBlock(content, `${path}.content`, refusals, (inner, innerPath) => {
       const part = toPart(inner, innerPath, refusals)
-      if (part !== undefined) (part.type === 'text' ? texts : images).push(part)
+      const isContent = part?.type === 'text' || refusals.form.mediaInResults
+      if (part !== undefined) (isContent ? texts : images).push(part)
     })
   }
   if (images.length > 0)
     images.unshift({ type: 'text', text: `Attachments of the result of tool call ${id}:` })
   // Chat has no field for failed calls; without a marker the model could interpret the text as a success.
-  if (block.is_error === true)
-    texts[0] = { type: 'text', text: `The tool call failed: ${texts[0]?.text ?? ''}` }
-  const text = texts.length <= 1 ? (texts[0]?.text ?? '') : texts
+  if (block.is_error === true) {
+    const [first] = texts
+    const isText = first?.type === 'text'
+    const text = `The tool call failed: ${isText ? (first.text ?? '') : ''}`
+    texts.splice(0, isText ? 1 : 0, { type: 'text', text })
+  }
+  const text = plainText(texts) ?? (texts.length === 0 ? '' : texts)
   return { message: { role: 'tool', tool_call_id: typeof id === 'string' ? id : '', content: text }, images }
 }
 
@@ -123,27 +130,49 @@ function pushAssistantTurn(
   translated: JsonObject[],
   content: JsonValue | undefined,
   path: string,
-  refusals: Refusals,
+  refusals: FormRefusals,
 ): void {
   if (typeof content === 'string') {
     translated.push({ role: 'assistant', content })
     return
   }
-  let text = ''
-  const calls: JsonObject[] = []
+  let turn = newTurn()
+  const turns = [turn]
   eachBlock(content, path, refusals, (block, blockPath) => {
-    if (block.type === 'tool_use') calls.push(toToolCall(block, blockPath, refusals))
-    else if (block.type === 'text') text += assistantText(block, blockPath, refusals)
-    else if (block.type !== 'thinking' && block.type !== 'redacted_thinking') {
+    if (block.type === 'tool_use') turn.calls.push(toToolCall(block, blockPath, refusals))
+    else if (block.type === 'text') turn.text += assistantText(block, blockPath, refusals)
+    else if (block.type === 'thinking' || block.type === 'redacted_thinking') {
+      const details = refusals.form.signedThinking ? fromSignature(String(block.signature ?? '')) : []
+      if (details.length === 0) return
+      // Reasoning is at the beginning of a message.
+      if (!isEmpty(turn)) {
+        turn = newTurn()
+        turns.push(turn)
+      }
+      turn.details.push(...details)
+    } else {
       refusals.add(
         `${blockPath}.type`,
-        `blocks of type "${block.type}" cannot be translated for chat completions`,
+        `blocks of type "${block.type}" cannot be translated for ${refusals.form.upstream}`,
       )
     }
   })
-  if (text === '' && calls.length === 0) return
-  const toolCalls = calls.length > 0 ? { tool_calls: calls } : undefined
-  translated.push({ role: 'assistant', content: text === '' ? null : text, ...toolCalls })
+  for (const { text, calls, details } of turns.filter((each) => !isEmpty(each))) {
+    const toolCalls = calls.length > 0 ? { tool_calls: calls } : undefined
+    const reasoning = details.length > 0 ? { reasoning_details: details } : undefined
+    translated.push({ role: 'assistant', content: text === '' ? null : text, ...reasoning, ...toolCalls })
+  }
+}
+
+/** A message of the assistant in construction. */
+type AssistantTurn = { text: string; readonly calls: JsonObject[]; readonly details: JsonObject[] }
+
+function newTurn(): AssistantTurn {
+  return { text: '', calls: [], details: [] }
+}
+
+function isEmpty({ text, calls }: AssistantTurn): boolean {
+  return text === '' && calls.length === 0
 }
 
 function assistantText(block: JsonObject, path: string, refusals: Refusals): string {

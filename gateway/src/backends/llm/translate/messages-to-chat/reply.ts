@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { parseExactObject } from '../exact-json.ts'
+import { toSignature } from '../gemini-to-chat/signature.ts'
 import { shortName } from '../limits.ts'
 import { type Outcome, toStopReason } from '../stop-reason.ts'
 import { countsFromChat, toMessagesUsage } from '../token-counts.ts'
@@ -12,7 +13,9 @@ export function completionToMessage(completion: JsonObject, context: Translation
   if (!isJsonObject(choice) || !isJsonObject(choice.message))
     throw invalidResponse('it is not a chat completion')
   const head = messageHead(completion, context)
-  const { content, calledTools, refusal } = readMessage(choice.message, choice.finish_reason, String(head.id))
+  const signature = context.signedThinking === true ? signatureOf(choice.message) : ''
+  const read = { finishReason: choice.finish_reason, messageId: String(head.id), signature }
+  const { content, calledTools, refusal } = readMessage(choice.message, read)
   const outcome = { calledTools, refused: refusal !== '' }
   return {
     ...head,
@@ -66,6 +69,11 @@ export function reasoningOf(message: JsonObject): string {
   return stringOf(message.reasoning_content) || stringOf(message.reasoning)
 }
 
+/** Signature of thinking with the signed reasoning of an earlier step of the translation, if any. */
+export function signatureOf({ reasoning_details: details }: JsonObject): string {
+  return (Array.isArray(details) ? toSignature(details.filter(isJsonObject)) : undefined) ?? ''
+}
+
 /** Text of `content`: a string, or text parts as sent by some servers. */
 export function contentText(content: JsonValue | undefined): string {
   if (!Array.isArray(content)) return stringOf(content)
@@ -80,16 +88,17 @@ export function stringOf(value: JsonValue | undefined): string {
 
 type MessageContent = { content: JsonObject[]; calledTools: boolean; refusal: string }
 
+type ReadOptions = { finishReason: JsonValue | undefined; messageId: string; signature: string }
+
 function readMessage(
   message: JsonObject,
-  finishReason: JsonValue | undefined,
-  messageId: string,
+  { finishReason, messageId, signature }: ReadOptions,
 ): MessageContent {
   const content: JsonObject[] = []
   const reasoning = reasoningOf(message)
-  // Clients require a signature field. Its value is unused, because thinking is not sent back to the
-  // upstream.
-  if (reasoning !== '') content.push({ type: 'thinking', thinking: reasoning, signature: '' })
+  // Clients require a signature field. Without signed reasoning its value is unused, because thinking is not
+  // sent back to the upstream.
+  if (reasoning + signature !== '') content.push({ type: 'thinking', thinking: reasoning, signature })
   const refusal = stringOf(message.refusal)
   const text = contentText(message.content) + refusal
   if (text !== '') content.push({ type: 'text', text })

@@ -1,12 +1,13 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { createRefusals, isAbsent, type Refusals } from '../refusals.ts'
 import type { TranslatedRequest } from '../translate.ts'
+import type { ChatForm } from './chat-form.ts'
 import { toChatMessages } from './messages.ts'
 import { toChatToolChoice, toChatTools } from './tools.ts'
 
 /** Translates a messages request to a chat completions request. */
-export function messagesToChatRequest(body: JsonObject): TranslatedRequest {
-  const refusals = createRefusals('chat completions')
+export function messagesToChatRequest(body: JsonObject, form: ChatForm): TranslatedRequest {
+  const refusals = { ...createRefusals(form.upstream), form }
   refusals.addUnknown(body, translatedFields, '')
   refuseUntranslatable(body, refusals)
   const translated: JsonObject = {
@@ -18,9 +19,13 @@ export function messagesToChatRequest(body: JsonObject): TranslatedRequest {
   const { toolChoice, parallelToolCalls } = toChatToolChoice(body.tool_choice, refusals)
   setIfPresent(translated, 'tool_choice', toolChoice)
   if (tools !== undefined) setIfPresent(translated, 'parallel_tool_calls', parallelToolCalls)
-  setIfPresent(translated, 'stop', emptyToUndefined(body.stop_sequences))
+  const stop = emptyToUndefined(body.stop_sequences)
+  if (!isAbsent(stop) && !form.stopSequences)
+    refusals.add('stop_sequences', `${form.upstream} has no stop sequences`)
+  setIfPresent(translated, 'stop', stop)
   setIfPresent(translated, 'response_format', toResponseFormat(body.output_config, refusals))
   setIfPresent(translated, 'reasoning_effort', toReasoningEffort(body, refusals))
+  if (form.signedThinking) translated.reasoning = { summary: isThinking(body) ? 'auto' : null }
   setIfPresent(translated, 'user', toUser(body.metadata))
   if (body.service_tier === 'standard_only') translated.service_tier = 'default'
   // The last event of a message contains the token counts, which chat streams report on request only.
@@ -110,6 +115,11 @@ function toReasoningEffort(body: JsonObject, refusals: Refusals): JsonValue | un
   }
   if (budget <= 4096) return 'low'
   return budget <= 16_384 ? 'medium' : 'high'
+}
+
+/** Clients that do not request thinking expect a text as the first block. */
+function isThinking({ thinking }: JsonObject): boolean {
+  return isJsonObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive')
 }
 
 /** Upstreams reject longer ids, which only serve abuse detection. */

@@ -12,6 +12,7 @@ import {
   messageHead,
   messagesTier,
   reasoningOf,
+  signatureOf,
   stringOf,
   toolCallId,
 } from './reply.ts'
@@ -89,6 +90,8 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
 
   function readDelta(delta: JsonObject, events: SseEvent[]): void {
     appendText('thinking', reasoningOf(delta), events)
+    const signature = context.signedThinking === true ? signatureOf(delta) : ''
+    if (signature !== '') events.push(...blocks.sign(signature))
     appendText('text', contentText(delta.content), events)
     const refused = stringOf(delta.refusal)
     budget.addText(refused.length)
