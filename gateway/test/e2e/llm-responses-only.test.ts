@@ -7,10 +7,11 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { ledgerRows } from '../support/ledger-rows.ts'
 import { aliceKey, aliceRecord, chat } from '../support/llm-config.ts'
-import { jsonAnswer, member } from '../support/mock-server.ts'
+import { jsonAnswer, member, sendEvents } from '../support/mock-server.ts'
 import { sqliteUrl } from '../support/resource-api.ts'
 import { encrypted } from '../support/vendors/responses-wire.ts'
 import { startVendor, type Vendor, vendorKey } from '../support/vendors/vendor.ts'
+import { namedEvent } from '../support/vendors/wire.ts'
 import { until } from '../support/wait.ts'
 
 // Models that only the Responses API serves, with the clients of all other conversation APIs.
@@ -41,10 +42,13 @@ beforeAll(async () => {
       prompts: { prepend: [{ role: 'system', content: 'Answer in verse.' }] },
       overrides: { max_tokens: 300 },
     },
+    { name: 'cut', provider: 'openai', params: { ...params, model: 'gpt-5-pro' } },
     { name: 'billed', provider: 'openai', params: { ...params, model: 'gpt-5-pro' } },
     { name: 'echo', provider: 'echo' },
   ]
-  const targets = ['gpt-5-pro', 'echo'].map((model, priority) => ({ model, priority }))
+  const failover = (name: string, ...targets: string[]) => ({
+    ...{ name, routing: { failover: { targets: targets.map((model, priority) => ({ model, priority })) } } },
+  })
   gateway = await startGateway(
     {
       config: {
@@ -53,7 +57,7 @@ beforeAll(async () => {
       },
       llm: {
         models,
-        virtualModels: [{ name: 'sure', routing: { failover: { targets } } }],
+        virtualModels: [failover('sure', 'gpt-5-pro', 'echo'), failover('steady', 'cut', 'echo')],
         policies: { apiKey: { mode: 'strict', keys: [aliceRecord] } },
       },
     },
@@ -276,6 +280,20 @@ describe('policies', () => {
     const { response, text } = await ask('sure')
     expect([response.status, JSON.parse(text).system_fingerprint]).toEqual([200, 'fp_echo'])
     expect(vendor.seen).toHaveLength(1)
+  })
+
+  it('a stream without content is replaced by that of the next model', async () => {
+    vendor.next((_, response) => {
+      const begun = {
+        type: 'response.created',
+        response: { id: 'resp_1', status: 'in_progress', output: [] },
+      }
+      sendEvents(response, [namedEvent(begun)], { cutAfter: 1 })
+    })
+    const { text } = await ask('steady', { stream: true })
+    expect(vendor.seen).toHaveLength(1)
+    expect(text.match(/"role":"assistant"/g)).toHaveLength(1)
+    expect([text.includes('fp_echo'), text.includes('"error"')]).toEqual([true, false])
   })
 
   it('usage and costs are in the ledger', async () => {

@@ -57,7 +57,7 @@ describe('a custom provider', () => {
       await sentFor(only, '/v1/messages', messages),
     ]
     for (const { url } of sent) expect(url).toBe('https://llm.test/base/responses')
-    expect(sent[1]?.body).toMatchObject({ max_output_tokens: 5, store: false })
+    expect(sent[1]?.body).toMatchObject({ max_output_tokens: 16, store: false })
   })
 
   it('is named by providerOverride, else by the shared provider', async () => {

@@ -114,8 +114,8 @@ describe('reasoning', () => {
 describe('limits', () => {
   it('are those of the client, or of the model', () => {
     expect(bodyOf(messages, hello)).toMatchObject({ max_output_tokens: 50 })
-    expect(bodyOf(converse, { messages: turns, inferenceConfig: { maxTokens: 9 } })).toMatchObject({
-      max_output_tokens: 9,
+    expect(bodyOf(converse, { messages: turns, inferenceConfig: { maxTokens: 90 } })).toMatchObject({
+      max_output_tokens: 90,
     })
     expect(bodyOf(converse, { messages: turns })).not.toHaveProperty('max_output_tokens')
   })

@@ -134,6 +134,11 @@ describe('a chat request for the Responses API', () => {
     ])
   })
 
+  it('has a limit that the API accepts', () => {
+    expect(translated({ max_tokens: 1 })).toMatchObject({ max_output_tokens: 16 })
+    expect(translated({ max_tokens: 1, max_completion_tokens: 20 })).toMatchObject({ max_output_tokens: 20 })
+  })
+
   it('has the texts of refusals', () => {
     const content = [
       { type: 'text', text: 'a' },
@@ -170,6 +175,24 @@ describe('a response that is not complete', () => {
     const error = { code: 'server_error', message: 'The model crashed.' }
     expect(code({ status: 'failed', error, output: [] })).toContain('the response failed: The model crashed.')
   })
+})
+
+it('long lists of a client and of a provider are read', () => {
+  const format = 'openai-responses-v1'
+  const details = Array.from({ length: 200_000 }, () => ({ type: 'reasoning.encrypted', format, data: 'x' }))
+  const turn = { role: 'assistant', content: 'Hi', reasoning_details: details }
+  expect((translated({ messages: [turn] }).input as unknown[]).length).toBe(200_001)
+  const logprobs = Array.from({ length: 200_000 }, () => ({ token: 'a', logprob: 0, top_logprobs: [] }))
+  const part = { type: 'output_text', text: 'a', annotations: [], logprobs }
+  const content = Array.from({ length: 200_000 }, () => ({ type: 'output_text', text: '' }))
+  const summary = Array.from({ length: 200_000 }, () => ({ type: 'summary_text', text: 'ab' }))
+  const output = [
+    { type: 'reasoning', summary },
+    { type: 'message', content: [part, ...content] },
+  ]
+  expect(JSON.stringify(chatToResponses.reply({ output }, context))).toContain('ab\\n\\nab')
+  const done = output.map((item) => ({ type: 'response.output_item.done', item }))
+  expect(run([created, ...done, completed]).at(-1)).toEqual({ done: true })
 })
 
 describe('an error', () => {
@@ -459,7 +482,7 @@ describe('properties', () => {
           .array(turn, { minLength: 1 })
           .map((turns) => [{ role: 'user', content: 'first' }, ...turns.flat()]),
         temperature: fc.double({ min: 0, max: 0.9, noNaN: true }),
-        max_tokens: fc.nat(),
+        max_tokens: fc.integer({ min: 16 }),
         reasoning_effort: fc.constantFrom('low', 'high'),
         verbosity: fc.constantFrom('low', 'high'),
         response_format: fc.constant({

@@ -67,10 +67,9 @@ export function createDeltas(budget: Pick<StreamBudget, 'addItem'>, isSigned: bo
     items.delete(indexOf(event.output_index) ?? last)
     if (begun === undefined) return deltas
     if (begun.kind === 'call') return [...deltas, ...begun.call.rest(item)]
-    if (!begun.wrote) deltas.push(...wholeItem(item))
+    const whole = begun.wrote ? deltas : deltas.concat(wholeItem(item))
     const detail = isSigned ? reasoningDetail(item) : undefined
-    if (detail !== undefined) deltas.push({ fields: { reasoning_details: [detail] } })
-    return deltas
+    return detail === undefined ? whole : [...whole, { fields: { reasoning_details: [detail] } }]
   }
 
   function wholeItem(item: JsonObject): Delta[] {

@@ -69,7 +69,8 @@ function addTurn({ items, customCalls }: Input, message: JsonObject, path: strin
   }
   const toolCalls = isAbsent(calls) ? [] : calls
   // The Responses API refuses reasoning without an item after it.
-  if (whole !== '' || toolCalls.length > 0) items.push(...reasoningItems(message.reasoning_details))
+  if (whole !== '' || toolCalls.length > 0)
+    for (const item of reasoningItems(message.reasoning_details)) items.push(item)
   if (whole !== '') items.push({ type: 'message', role: 'assistant', content: whole })
   for (const [index, call] of toolCalls.entries()) {
     const item = toCall(call, `${path}.tool_calls[${index}]`, refusals)

@@ -1,3 +1,4 @@
+import { GatewayError } from '../../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { shortName } from '../limits.ts'
 import { stringOf } from '../messages-to-chat/reply.ts'
@@ -13,7 +14,8 @@ import { reasoningDetail } from './encrypted-reasoning.ts'
 export function responseToCompletion(response: JsonObject, context: TranslationContext): JsonObject {
   if (!Array.isArray(response.output)) throw invalidResponse('it is not a response')
   const { status } = response
-  if (status === 'failed') throw invalidResponse(`the response failed: ${failureOf(response).message}`)
+  if (status === 'failed')
+    throw new GatewayError('upstream_invalid', `the response failed: ${failureOf(response).message}`)
   if (status !== undefined && status !== 'completed' && status !== 'incomplete')
     throw invalidResponse(`the status of the response is ${String(status)}`)
   const { text, refusal, reasoning, details, toolCalls, annotations, logprobs } = readOutput(response.output)
@@ -115,7 +117,10 @@ function readOutput(items: readonly JsonValue[]): Output {
 function readReasoning(item: JsonObject, output: Output): void {
   const summaries = textsOf(item.summary)
   const texts = summaries.length > 0 ? summaries : textsOf(item.content)
-  output.reasoning = [output.reasoning, ...texts].filter((text) => text !== '').join(betweenTexts)
+  for (const text of texts) {
+    const separator = output.reasoning === '' || text === '' ? '' : betweenTexts
+    output.reasoning += separator + text
+  }
   const detail = reasoningDetail(item)
   if (detail !== undefined) output.details.push(detail)
 }
@@ -141,7 +146,7 @@ function readMessage({ content }: JsonObject, output: Output): void {
     }
     if (Array.isArray(part.annotations))
       for (const annotation of part.annotations) output.annotations.push(...toAnnotation(annotation, start))
-    output.logprobs.push(...toLogprobs(part.logprobs))
+    for (const logprob of toLogprobs(part.logprobs)) output.logprobs.push(logprob)
   }
 }
 

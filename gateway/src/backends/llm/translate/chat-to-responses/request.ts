@@ -23,7 +23,7 @@ export function chatToResponsesRequest(body: JsonObject): TranslatedRequest {
     setIfPresent(translated, 'tool_choice', toToolChoice(body.tool_choice, refusals))
     setIfPresent(translated, 'parallel_tool_calls', body.parallel_tool_calls)
   }
-  setIfPresent(translated, 'max_output_tokens', body.max_completion_tokens ?? body.max_tokens)
+  setIfPresent(translated, 'max_output_tokens', toLimit(body.max_completion_tokens ?? body.max_tokens))
   setIfPresent(translated, 'text', toText(body, refusals))
   setIfPresent(translated, 'reasoning', toReasoning(body, refusals))
   // Models that reason refuse these fields, also with their default.
@@ -72,6 +72,13 @@ function refuseUntranslatable(body: JsonObject, refusals: Refusals): void {
     refusals.add('logit_bias', 'cannot be translated for the Responses API')
   if (!isAbsent(modalities) && !(Array.isArray(modalities) && modalities.every((name) => name === 'text')))
     refusals.add('modalities', 'the Responses API answers in text only')
+}
+
+/** The API refuses lower limits, which clients send to test a model. */
+const minOutputTokens = 16
+
+function toLimit(limit: JsonValue | undefined): JsonValue | undefined {
+  return typeof limit === 'number' ? Math.max(limit, minOutputTokens) : limit
 }
 
 function toText(body: JsonObject, refusals: Refusals): JsonObject | undefined {

@@ -66,7 +66,7 @@ function addModelParts(turn: ModelTurn, parts: readonly [JsonObject, string][], 
     refusals.addUnknown(part, modelFields, path)
     const { text, thought, functionCall, thoughtSignature: signature } = part
     if (dialect.thinking !== 'effort' && typeof signature === 'string')
-      turn.thinking.push(...fromSignature(signature))
+      for (const detail of fromSignature(signature)) turn.thinking.push(detail)
     if (!isAbsent(functionCall)) turn.calls.push(toToolCall(functionCall, `${path}.functionCall`, options))
     else if (typeof text === 'string' && thought !== true) turn.text += text
   }

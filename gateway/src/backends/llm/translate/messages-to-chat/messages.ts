@@ -149,7 +149,7 @@ function pushAssistantTurn(
         turn = newTurn()
         turns.push(turn)
       }
-      turn.details.push(...details)
+      for (const detail of details) turn.details.push(detail)
     } else {
       refusals.add(
         `${blockPath}.type`,
