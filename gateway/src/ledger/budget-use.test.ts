@@ -19,6 +19,13 @@ describe('createBudgetTotals', () => {
     expect(totals.report().uses).toEqual([{ ...window, others: 0 }])
   })
 
+  it('reports a refund of another process', () => {
+    const totals = createBudgetTotals(() => 0)
+    totals.apply({ confirmed: [{ ...window, amount: 30 }], totals: [{ ...window, used: 30n }] })
+    totals.apply({ confirmed: [], totals: [{ ...window, used: 10n }] })
+    expect(totals.report().uses).toEqual([{ ...window, others: -20 }])
+  })
+
   it('reports changes once, and its number always', () => {
     const totals = createBudgetTotals(() => 0)
     totals.apply({ confirmed: [], totals: [{ ...window, used: 30n }] })

@@ -11,7 +11,10 @@ export type BudgetUse = {
   readonly value: string
   readonly windowStart: number
   readonly windowEnd: number
-  /** Tokens or picodollars that other processes have charged, and this one before its start. */
+  /**
+   * Tokens or picodollars that other processes have charged, and this one before its start, less those that
+   * they have refunded.
+   */
   readonly others: number
 }
 
@@ -35,7 +38,8 @@ export type BudgetTotals = {
 type State = {
   readonly identity: Pick<BudgetCharge, 'budget' | 'value' | 'windowStart'>
   windowEnd: number
-  total: bigint
+  /** Undefined before the database has reported it. */
+  total: bigint | undefined
   confirmed: bigint
 }
 
@@ -55,7 +59,7 @@ export function createBudgetTotals(now: () => number): BudgetTotals {
     const key = keyOf(window)
     let state = states.get(key)
     if (state === undefined) {
-      state = { identity: { budget, value, windowStart }, windowEnd, total: 0n, confirmed: 0n }
+      state = { identity: { budget, value, windowStart }, windowEnd, total: undefined, confirmed: 0n }
       states.set(key, state)
     }
     state.windowEnd = windowEnd
@@ -102,7 +106,7 @@ function keyOf({
 }
 
 function useOf({ identity, windowEnd, total, confirmed }: State): BudgetUse {
-  // Less than the committed charges only if rows were deleted from the database.
-  const others = total > confirmed ? total - confirmed : 0n
+  // Negative after another process has settled a charge of this one.
+  const others = total === undefined ? 0n : total - confirmed
   return { ...identity, windowEnd, others: Number(others) }
 }

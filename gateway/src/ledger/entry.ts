@@ -68,6 +68,11 @@ export type LedgerEntry = {
   readonly streaming: boolean
   /** Result of the response cache; undefined if the request did not use it, and in older entries. */
   readonly cache?: 'hit' | 'miss' | undefined
+  /**
+   * Id of the earlier request whose estimated amounts this one corrects: tokens, cost and charges are
+   * differences, which may be negative.
+   */
+  readonly settles?: string | undefined
   /** Calls of providers or targets. */
   readonly attempts: number
   readonly tokens: TokenCounts | undefined

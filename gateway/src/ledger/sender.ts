@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createCollapsed } from './collapse.ts'
 import type { LedgerEntry } from './entry.ts'
+import { withoutSettlement } from './settlement.ts'
 import type { LedgerSink } from './sink.ts'
 import { encodeEntry, encodeSum } from './wire.ts'
 
@@ -92,7 +93,8 @@ export function createLedgerSender(options: LedgerSenderOptions): LedgerSender {
     record(entry) {
       const unaccepted = sent + waiting.lines.length
       if (unaccepted >= limits.collapseAt) {
-        collapsed.add(entry)
+        // A sum cannot be recognised as a second settlement.
+        collapsed.add(withoutSettlement(entry))
         meter.dropped('rows', 1)
         return
       }

@@ -47,6 +47,7 @@ export function accessFields(
     provider: truncate(llm?.provider),
     attempts: log.attempts,
     cache: llm?.cache,
+    settles: llm?.settles,
     inputTokens: usage?.inputTokens,
     outputTokens: usage?.outputTokens,
     totalTokens: usage?.totalTokens,

@@ -18,7 +18,7 @@ import type { ResponseFacts } from './facts/response-facts.ts'
 import type { RetainedFacts } from './facts/retained-facts.ts'
 import type { Forwarding } from './forwarding/forwarding.ts'
 import type { KeyLimit } from './keys/key-limits.ts'
-import type { BudgetStatus, RequestLimits } from './limits/limits.ts'
+import type { BudgetStatus, RequestLimits, Settlement } from './limits/limits.ts'
 import type { LlmMessage } from './llm-message.ts'
 import type { LoginSession, UiFacts } from './login/login.ts'
 import type { GuardDecision, Recording } from './recording/recording.ts'
@@ -227,6 +227,8 @@ export interface LlmState {
   message: LlmMessage | undefined
   /** The call costs nothing, so that an exhausted budget admits it. */
   isFree?: boolean
+  /** Set at the end of a call that corrects charges of an earlier one; `policies/budgets` applies it. */
+  settlement?: Settlement | undefined
   /** Runs a check for each request of a batch, up to the first refusal; undefined for other calls. */
   eachRequest?:
     | ((

@@ -104,6 +104,39 @@ export function describeLedger(name: string, createDatabase: () => Promise<Ledge
       ])
     })
 
+    it('settles a request once over all stores', async () => {
+      const { store, open, sql } = await start()
+      const other = await open()
+      const tokens = {
+        input: -5,
+        output: -20,
+        total: -25,
+        cachedInput: 0,
+        cacheCreationInput: 0,
+        reasoning: 0,
+      }
+      const settling = (id: string) =>
+        batchOf({
+          entries: [
+            entryAt(id, at, {
+              ...{ settles: 'r', tokens, costPicodollars: -2_000_001 },
+              charges: [budgetCharge({ amount: -25 })],
+            }),
+          ],
+        })
+      await store.write(batchOf({ entries: [entryAt('r', at, { charges: [budgetCharge({ amount: 30 })] })] }))
+      await Promise.all([store.write(settling('a')), other.write(settling('b'))])
+      await store.write(batchOf({ entries: ['c', 'd'].flatMap((id) => settling(id).entries) }))
+      expect(await numbersOf(sql, 'select sum(requests) from tollgate_usage_hours')).toEqual([5])
+      expect(await numbersOf(sql, 'select sum(total_tokens) from tollgate_usage_hours')).toEqual([5])
+      const rows = await sql(`select ${requestColumnList} from tollgate_requests`)
+      const settled = rows.map(decodeRequest).filter(({ entry }) => entry.settles !== undefined)
+      expect(settled.map(({ entry }) => [entry.settles, entry.tokens, entry.costPicodollars])).toEqual([
+        ['r', tokens, -2_000_001],
+      ])
+      expect((await store.budgetTotals(undefined, 0)).totals).toMatchObject([{ used: 5n }])
+    })
+
     it('stores nothing of a batch that fails', async () => {
       const { store, sql } = await start()
       await sql('alter table tollgate_budgets rename to hidden')

@@ -6,9 +6,12 @@ import { type MockServer, member, type SeenRequest, sendJson, startMockServer } 
 
 /**
  * Files and batches of OpenAI and of Anthropic, with the shapes of their API references. Batches are
- * complete when they are read for the first time. Texts of the results are those of the prompts.
+ * complete when they are read for the first time. Texts of the results are those of the prompts. Each request
+ * uses 7 tokens of input and 3 of output; with `reportsUsage`, batches of OpenAI have the sums.
  */
-export function mockBatches(options: { lifetime?: Lifetime } = {}): Promise<MockServer> {
+export function mockBatches(
+  options: { lifetime?: Lifetime; reportsUsage?: boolean } = {},
+): Promise<MockServer> {
   const files = new Map<string, StoredFile>()
   const batches = new Map<string, Record<string, unknown>>()
   let count = 0
@@ -103,11 +106,13 @@ export function mockBatches(options: { lifetime?: Lifetime } = {}): Promise<Mock
     }
     const batch = batches.get(id ?? '')
     if (batch === undefined) return void sendJson(response, notFound(`No batch found with id '${id}'.`))
-    if (tail === 'cancel') batch['status'] = 'cancelling'
+    if (tail === 'cancel') batch['status'] = batch['status'] === 'validating' ? 'cancelled' : 'cancelling'
+    else if (batch['status'] === 'cancelled') batch['usage'] = null
     else if (batch['output_file_id'] === null) {
       const lines = results(files.get(String(batch['input_file_id']))?.content ?? Buffer.alloc(0))
       batch['status'] = 'completed'
       batch['output_file_id'] = addFile(lines, 'output.jsonl', 'batch_output').id
+      if (options.reportsUsage === true) batch['usage'] = usageOf(lines.toString().split('\n').length - 1)
     }
     sendJson(response, { status: 200, body: batch })
   }
@@ -173,6 +178,16 @@ const anthropicError = (status: number, type: string) => ({
 const anthropicNotFound = anthropicError(404, 'not_found_error')
 const anthropicUnauthorized = anthropicError(401, 'authentication_error')
 
+/** https://platform.openai.com/docs/api-reference/batch/object */
+function usageOf(requests: number): object {
+  const details = {
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: 0 },
+  }
+  const [input_tokens, output_tokens] = [7 * requests, 3 * requests]
+  return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens, ...details }
+}
+
 function results(input: Buffer): Buffer {
   const lines = input.toString().trim().split('\n')
   return Buffer.from(lines.map((line) => `${JSON.stringify(resultOf(JSON.parse(line)))}\n`).join(''))
@@ -197,7 +212,8 @@ function messageResults(requests: unknown): string {
   return all
     .map((request) => {
       const text = `${member(request, 'params', 'model')}: ${member(request, 'params', 'messages', 0, 'content')}`
-      const message = { type: 'message', role: 'assistant', content: [{ type: 'text', text }] }
+      const usage = { input_tokens: 7, output_tokens: 3 }
+      const message = { type: 'message', role: 'assistant', content: [{ type: 'text', text }], usage }
       return `${JSON.stringify({ custom_id: member(request, 'custom_id'), result: { type: 'succeeded', message } })}\n`
     })
     .join('')

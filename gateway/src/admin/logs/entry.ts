@@ -38,6 +38,7 @@ export function logEntry({ entry, hasPayload, hasExplanation }: StoredRequest, w
     streaming: entry.streaming,
     attempts: entry.attempts,
     cache: entry.cache ?? null,
+    settles: entry.settles ?? null,
     usage: {
       inputTokens: tokens?.input ?? null,
       outputTokens: tokens?.output ?? null,

@@ -176,6 +176,10 @@ function logEntry(): Json {
       streaming: flag,
       attempts: integer,
       cache: optional({ enum: ['hit', 'miss'], description: 'Result of the response cache.' }),
+      settles: optional({
+        type: 'string',
+        description: 'Id of the request whose estimated usage, cost and charges this entry corrects.',
+      }),
       usage: {
         type: 'object',
         properties: {

@@ -3,8 +3,8 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Usage } from '../../pipeline/facts/llm-facts.ts'
 import type { ObjectCall } from './batches/object-call.ts'
-import type { CostBasis } from './catalog/cost.ts'
-import type { Picodollars } from './catalog/money.ts'
+import type { SettleBatch } from './batches/settlement/settle-batch.ts'
+import { addCost, noCost, safeAmount } from './catalog/cost-sum.ts'
 import type { Cost, Prices } from './catalog/prices.ts'
 import { cancelReply } from './reply/reply-body.ts'
 import { withUnits } from './reply/units.ts'
@@ -16,7 +16,11 @@ import { isBackground, outputLimit } from './request/output-limit.ts'
  * Settles a call at its end: usage with an estimate for a missing report, and cost. Each attempt is counted
  * and priced with its own model and provider. The facts receive the sums, which limits and the ledger charge.
  */
-export function settleCall(exchange: Exchange, { clock }: CompileContext, prices: Prices | undefined): void {
+export function settleCall(
+  exchange: Exchange,
+  { clock }: CompileContext,
+  { prices, settleBatch }: SettleOptions,
+): void {
   const { facts, trace } = exchange
   const last = callOf(exchange)?.attempt
   if (!last) return
@@ -37,6 +41,9 @@ export function settleCall(exchange: Exchange, { clock }: CompileContext, prices
     charges.push({ attempt, usage, cost: prices && priceOf(prices, attempt, usage) })
   }
   recordCost(exchange, charges)
+  const { batchUse } = exchange.llm ?? {}
+  const batchCharge = last.call.object?.stored?.charge
+  if (batchUse && batchCharge) settleBatch(exchange, batchCharge, batchUse)
   // Labels are expressions over the facts, which are complete from here.
   const labels = exchange.metricLabels?.()
   const { firstByteAt } = last
@@ -48,15 +55,14 @@ export function settleCall(exchange: Exchange, { clock }: CompileContext, prices
   for (const charge of charges) countCharge(charge, operation, labels)
 }
 
+type SettleOptions = { readonly prices: Prices | undefined; readonly settleBatch: SettleBatch }
+
 /** Usage and cost of an attempt; the cost is undefined without a model catalog. */
 type Charge = {
   readonly attempt: Attempt
   readonly usage: Usage
   readonly cost: Cost | undefined
 }
-
-/** From good to bad: the status of a sum is that of its worst part. */
-const statuses = ['exact', 'estimated', 'unpriced', 'missing'] as const
 
 /** The price lookup tries the model in the response, then the requested one, then the configured one. */
 function priceOf(prices: Prices, { candidate, responseModel }: Attempt, usage: Usage): Cost {
@@ -66,22 +72,14 @@ function priceOf(prices: Prices, { candidate, responseModel }: Attempt, usage: U
 
 /** Stores sum and status of the costs; nothing without usage. */
 function recordCost({ facts: { llm } }: Exchange, charges: readonly Charge[]): void {
-  let sum: Picodollars | undefined
-  let worst = -1
-  for (const { usage, cost } of charges) {
-    if (cost === undefined) continue
-    if (cost.kind === 'cost') sum = (sum ?? 0n) + cost.amount
-    worst = Math.max(worst, statuses.indexOf(cost.kind === 'cost' ? qualityOf(cost.basis, usage) : cost.kind))
-  }
-  if (!llm || worst === -1) return
-  llm.costStatus = statuses[worst]
-  if (sum === undefined) return
-  llm.cost = dollarsOf(sum)
-  llm.costPicodollars = sum > maxPicodollars ? Number.MAX_SAFE_INTEGER : Number(sum)
-}
-
-function qualityOf(basis: CostBasis = 'tokens', { estimated }: Usage): 'exact' | 'estimated' {
-  return basis === 'units' || (basis === 'tokens' && !estimated) ? 'exact' : 'estimated'
+  let sum = noCost
+  for (const { usage, cost } of charges) if (cost) sum = addCost(sum, cost, usage)
+  const { amount, status } = sum
+  if (!llm || status === undefined) return
+  llm.costStatus = status
+  if (amount === undefined) return
+  llm.cost = dollarsOf(amount)
+  llm.costPicodollars = safeAmount(amount)
 }
 
 function countCharge(
@@ -96,9 +94,6 @@ function countCharge(
   if (cost.kind === 'cost') meter.cost(cost.amount, keyGroup, labels)
   else meter.unknownCost(cost.kind)
 }
-
-/** 9,007 dollars, beyond any real call. */
-const maxPicodollars = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** Calls that providers do not charge by tokens, and calls that are not read. */
 const withoutUsage: ReadonlySet<Call['endpoint']> = new Set([

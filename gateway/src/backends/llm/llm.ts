@@ -10,6 +10,7 @@ import { queryOf, requestPath, type TimeLimits } from './attempt/provider-reques
 import { serveCall } from './attempt/serve-call.ts'
 import { toAwsReply } from './aws-client/aws-client.ts'
 import { createObjectIds } from './batches/object-ids.ts'
+import { createSettleBatch } from './batches/settlement/settle-batch.ts'
 import { writeBatch } from './batches/write-batch.ts'
 import { serveCached } from './cache/serve.ts'
 import type { ModelCatalogConfig } from './catalog/config.ts'
@@ -80,8 +81,10 @@ export function createLlm(
   const rules = { ...body, ...ids, models, endpoints, jsonLimits, estimate, workQueue, passesUnknown }
   const started = context.retained('llm/started', () => createStartTime(context))
   const list: ModelList = { models, started }
+  const settleBatch = createSettleBatch(context)
   const options: AttemptOptions = {
     context,
+    prices,
     ...ids,
     maxReplyBytes,
     timeLimits,
@@ -100,7 +103,7 @@ export function createLlm(
       },
       onEnd(exchange) {
         callOf(exchange)?.object?.upload?.release()
-        settleCall(exchange, context, prices)
+        settleCall(exchange, context, { prices, settleBatch })
       },
     },
     backend(exchange) {

@@ -57,6 +57,7 @@ export const requestColumns: readonly RequestColumn[] = [
   flag('has_payload', ({ details }) => details.request !== undefined || details.response !== undefined),
   flag('has_explanation', ({ details }) => details.explanation !== undefined),
   text('cache', (entry) => entry.cache),
+  text('settles', (entry) => entry.settles),
 ]
 
 /** Columns with an index `(column, completed_at)`, for filters. */
@@ -125,6 +126,7 @@ export function decodeRequest(row: readonly unknown[]): StoredRequest {
     servedModel: textOf('served_model'),
     streaming: isSet('streaming'),
     cache: cacheResult(textOf('cache')),
+    settles: textOf('settles'),
     attempts: requiredNumber('attempts'),
     tokens: decodeTokens(numberOf),
     tokensEstimated: isSet('tokens_estimated'),

@@ -1,5 +1,6 @@
 import { createCollapsed } from '../collapse.ts'
 import type { BudgetCharge, LedgerEntry } from '../entry.ts'
+import { withoutSettlement } from '../settlement.ts'
 import type { LedgerBatch } from '../store/store.ts'
 import type { UsageSum } from '../usage-sum.ts'
 import { decodeLines } from '../wire.ts'
@@ -58,7 +59,7 @@ function formed({ entries, sums }: Content, form: BatchForm): Content {
       return { entries: entries.map((entry) => ({ ...entry, details: {} })), sums }
     case 'sums': {
       const collapsed = createCollapsed(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
-      for (const entry of entries) collapsed.add(entry)
+      for (const entry of entries) collapsed.add(withoutSettlement(entry))
       for (const sum of sums) collapsed.addSum(sum)
       return { entries: [], sums: collapsed.sums() }
     }

@@ -1,6 +1,7 @@
 import { messageOf } from '../../lib/thrown.ts'
 import { type Collapsed, createCollapsed } from '../collapse.ts'
 import { hasDetails, type LedgerLines } from '../sender.ts'
+import { withoutSettlement } from '../settlement.ts'
 import { decodeLines, encodeEntry, encodeSum } from '../wire.ts'
 import type { Journal, StoredPayload } from './journal.ts'
 import type { RecordHead } from './record-format.ts'
@@ -105,7 +106,7 @@ export function createIntake(options: IntakeOptions): Intake {
     counts.damaged += invalid
     for (const record of records) {
       if (record.kind === 'sum') added.addSum(record.sum)
-      else added.add(record.entry)
+      else added.add(withoutSettlement(record.entry))
       if (record.kind === 'entry') counts.droppedRows += 1
     }
     if (tail === undefined) {

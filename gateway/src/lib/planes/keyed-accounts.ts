@@ -89,6 +89,8 @@ export type KeyedAccounts = {
   reserve(key: string, request: ReservationRequest): Reservation
   /** Replaces a reservation by the used amount. Returns the levels that are reached for the first time. */
   settle(reference: AccountReference, settlement: Settlement): number
+  /** Adds an amount without a reservation, also a negative one. */
+  add(key: string, amount: number, times: { readonly endsAt: number; readonly now: number }): void
   /** Sets the use elsewhere. False if there is no room for another account. */
   setElsewhere(key: string, use: UseElsewhere, now: number): boolean
   find(key: string): Account | undefined
@@ -176,6 +178,12 @@ export function createKeyedAccounts(memory: Memory, name: string, maxAccounts: n
       const crossed = cross(table, record, levels)
       unlock(table)
       return crossed
+    },
+    add(key, amount, { endsAt, now }) {
+      const record = open(key, endsAt, now)
+      if (record === 0) return
+      add(table, float64Cells(table, record) + ownCell, amount)
+      unlock(table)
     },
     setElsewhere(key, { amount, number, endsAt }, now) {
       const record = open(key, endsAt, now)

@@ -120,6 +120,8 @@ export type LlmFacts = LlmOperation & {
   cost?: number | undefined
   /** The same in picodollars (10^-12 US dollars): a safe integer, hence exact. */
   costPicodollars?: number | undefined
+  /** Request id of the call whose estimate is corrected: usage and cost are differences. */
+  settles?: string | undefined
   /** Undefined before the end of the response and without a model catalog. */
   costStatus?: CostStatus | undefined
 }

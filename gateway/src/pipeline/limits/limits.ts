@@ -67,3 +67,14 @@ export type SettledCall = {
   /** False if the amount in dollars is without that of an attempt, which has no price. */
   readonly isPriced: boolean
 }
+
+/** Correction of the amounts that an earlier call has charged by an estimate. */
+export type Settlement = {
+  /** Differences of the real amounts to the charged ones. */
+  readonly tokens: number
+  readonly picodollars: number
+  /** Budgets that the earlier call was charged to. */
+  readonly budgets: readonly Omit<BudgetCharge, 'amount'>[]
+  /** The earlier call was one of this process: without a database, others have not charged it. */
+  readonly isOwn: boolean
+}

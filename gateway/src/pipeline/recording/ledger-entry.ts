@@ -66,6 +66,7 @@ export function ledgerEntry(
     servedModel: truncated(llm?.responseModel ?? last?.model),
     streaming: llm?.streaming ?? false,
     cache: llm?.cache,
+    settles: llm?.settles,
     attempts: attempts === undefined ? callsOfTargets(exchange) : sentAttempts(attempts),
     tokens: usage && tokenCounts(usage),
     tokensEstimated: usage?.estimated ?? false,

@@ -83,6 +83,11 @@ export function identityOf(scope: string, { name, unit }: Pick<BudgetRule, 'name
   return `${scope}/${name}/${unit}`
 }
 
+/** Unit of a budget by its identity. */
+export function unitOf(identity: string): BudgetRule['unit'] {
+  return identity.endsWith('/tokens') ? 'tokens' : 'usd'
+}
+
 function windowSource({ retained }: Pick<CompileContext, 'retained'>): WindowSource {
   return retained('windows of budgets', createWindowSource)
 }

@@ -7,8 +7,8 @@ import type { BudgetStatus } from '../../pipeline/limits/limits.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { keyBudgetRule } from '../../schema/budget.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { budgetAccounts } from './accounts.ts'
-import { type Budget, compileBudget, compileKeyBudget } from './budget.ts'
+import { accountPrefix, budgetAccounts } from './accounts.ts'
+import { type Budget, compileBudget, compileKeyBudget, unitOf } from './budget.ts'
 import type { BudgetsConfig } from './config.ts'
 import { type Held, holdOf, type Place, refusedStatus, reportLevels } from './hold.ts'
 import {
@@ -67,7 +67,10 @@ export function compileBudgets(scopes: readonly ScopedBudgets[], context: Compil
       if (warnings !== undefined) reply.headers[warningHeader] = warnings
       return reply
     },
-    onEnd: (exchange) => settle(exchange, step),
+    onEnd(exchange) {
+      settle(exchange, step)
+      correct(exchange, step)
+    },
   }
 }
 
@@ -190,6 +193,24 @@ function settle(exchange: Exchange, step: Step): void {
     if (charge === undefined) continue
     exchange.charges ??= []
     exchange.charges.push(charge)
+  }
+}
+
+/** Corrects the charges of an earlier call, in the windows of that call. */
+function correct(exchange: Exchange, { accounts, clock }: Step): void {
+  const settlement = exchange.llm?.settlement
+  if (settlement === undefined) return
+  // Without a database, the accounts of this process have the charges of its own calls only.
+  if (!settlement.isOwn && accounts.reports().kind === 'unexpected') return
+  const now = clock.now()
+  for (const place of settlement.budgets) {
+    const { budget, value, windowStart, windowEnd } = place
+    const amount = unitOf(budget) === 'tokens' ? settlement.tokens : settlement.picodollars
+    if (amount === 0) continue
+    if (windowEnd > now)
+      accounts.add(accountPrefix(budget, windowStart) + value, amount, { endsAt: windowEnd, now })
+    exchange.charges ??= []
+    exchange.charges.push({ ...place, amount })
   }
 }
 

@@ -36,6 +36,8 @@ export type LogEntry = {
   readonly attempts: number
   /** Result of the response cache; null if the request did not use it. */
   readonly cache: 'hit' | 'miss' | null
+  /** Id of the request whose estimated amounts this one corrects; the amounts are differences. */
+  readonly settles: string | null
   readonly usage: {
     readonly inputTokens: number | null
     readonly outputTokens: number | null

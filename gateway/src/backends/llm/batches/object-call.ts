@@ -1,6 +1,6 @@
 import type { Upload } from '../uploads/upload.ts'
 import type { Batch } from './batch.ts'
-import type { StoredObject } from './object-ids.ts'
+import type { BatchFacts, StoredObject } from './object-ids.ts'
 import type { ObjectAction } from './object-path.ts'
 
 /** The part of a call about a file or batch. */
@@ -15,5 +15,5 @@ export type ObjectCall = {
   /** The form of a file that is streamed. */
   readonly upload?: Upload | undefined
   /** Tokens that are charged if the call succeeds. */
-  readonly charge: { readonly inputTokens: number; readonly outputTokens: number } | undefined
+  readonly charge: BatchFacts | undefined
 }

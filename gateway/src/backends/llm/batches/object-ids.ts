@@ -1,13 +1,26 @@
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { Settlement } from '../../../pipeline/limits/limits.ts'
+import type { ClientEndpoint } from '../request/endpoints.ts'
 import { createSealedIds } from '../stored/sealed-ids.ts'
 import type { ObjectEndpoint } from './object-path.ts'
 
 /** Calls and expected tokens of the requests of a batch, as checked. */
 export type BatchFacts = {
   /** Client API of the requests. */
-  readonly endpoint: string
+  readonly endpoint: ClientEndpoint
   readonly inputTokens: number
   readonly outputTokens: number
+}
+
+/** Amounts that the creation of a batch has charged, for its settlement. */
+export type BatchCharge = BatchFacts & {
+  /** Request id of the creation: a batch is settled once for it. */
+  readonly request: string
+  /** `processOf` the gateway that created the batch. */
+  readonly process: string
+  /** 0 without a price. */
+  readonly picodollars: number
+  readonly budgets: Settlement['budgets']
 }
 
 /** A file or batch at a provider. */
@@ -23,6 +36,8 @@ export type StoredObject = {
   readonly batch: BatchFacts | undefined
   /** Id of the input file of a batch at the provider. */
   readonly inputFile: string | undefined
+  /** Amounts that a batch was charged, also in the id of its results. Undefined in older ids. */
+  readonly charge?: BatchCharge | undefined
 }
 
 /** Ids of files and batches for clients. They contain everything that is needed to find the object. */
@@ -41,19 +56,25 @@ export function createObjectIds(context: Pick<CompileContext, 'sessionKey' | 'pr
     anthropic_files: createSealedIds(context, { purpose: 'llm-anthropic-files', prefix: 'file_' }),
   }
   return {
-    seal(endpoint, { id, requestModel, configuredModel, place, batch, inputFile = '' }, owner) {
+    seal(endpoint, object, owner) {
+      const { id, requestModel, configuredModel, place, batch, inputFile = '', charge } = object
       const counts = batch ? [batch.endpoint, `${batch.inputTokens}`, `${batch.outputTokens}`] : ['', '', '']
-      return ids[endpoint].seal([id, requestModel, configuredModel, place, ...counts, inputFile], owner)
+      const parts = [id, requestModel, configuredModel, place, ...counts, inputFile]
+      return ids[endpoint].seal(charge ? [...parts, JSON.stringify(charge)] : parts, owner)
     },
     open(endpoint, text, owner) {
-      const [id, requestModel, configuredModel, place, api, input, output, inputFile] =
+      const [id, requestModel, configuredModel, place, api, input, output, inputFile, charge] =
         ids[endpoint].open(text, owner) ?? []
       if (id === undefined || requestModel === undefined) return undefined
       if (configuredModel === undefined || place === undefined) return undefined
       const batch = api
-        ? { endpoint: api, inputTokens: Number(input), outputTokens: Number(output) }
+        ? // Sealed by this function, as the charge.
+          { endpoint: api as ClientEndpoint, inputTokens: Number(input), outputTokens: Number(output) }
         : undefined
-      return { id, requestModel, configuredModel, place, batch, inputFile: inputFile || undefined }
+      return {
+        ...{ id, requestModel, configuredModel, place, batch, inputFile: inputFile || undefined },
+        charge: charge === undefined ? undefined : (JSON.parse(charge) as BatchCharge),
+      }
     },
   }
 }

@@ -3,13 +3,19 @@ import { GatewayError } from '../../../lib/gateway-error.ts'
 import { editTopLevel } from '../../../lib/json/edit.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
 import { readJsonObject } from '../../../lib/json/text.ts'
+import { sourceOf } from '../../../net/http/body.ts'
+import { isPlain } from '../../../net/http/content-encoding.ts'
+import { firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import { filterDecodedHeaders, filterHeaders, readDecoded } from '../reply/reply-body.ts'
+import { filterDecodedHeaders, filterHeaders, type ReplyOptions, readDecoded } from '../reply/reply-body.ts'
 import type { Attempt } from '../request/call.ts'
 import { placeOf } from '../stored/sealed-ids.ts'
 import type { ObjectCall } from './object-call.ts'
-import type { ObjectIds, StoredObject } from './object-ids.ts'
+import type { BatchCharge, ObjectIds, StoredObject } from './object-ids.ts'
 import type { ObjectEndpoint } from './object-path.ts'
+import { chargeOf, processOf } from './settlement/batch-charge.ts'
+import { createResultSum, useOfBatch, useOfMessageBatch } from './settlement/batch-use.ts'
+import { watchResults } from './settlement/watch-results.ts'
 
 /** Descriptions of files and batches have a few kilobytes, of which metadata is 10. */
 const maxObjectBytes = 256 * 1024
@@ -22,11 +28,12 @@ export async function convertObjectCall(
   attempt: Attempt,
   object: ObjectCall,
   reply: Reply,
-  ids: ObjectIds,
+  options: ReplyOptions,
 ): Promise<Reply> {
+  const { objectIds: ids } = options
   if (object.action === 'content') {
     attempt.succeeded = true
-    return { ...reply, headers: filterHeaders(reply.headers) }
+    return { ...reply, headers: filterHeaders(reply.headers), body: watchedBody(attempt, reply, options) }
   }
   // The provider has the object, whatever it responds.
   attempt.succeeded = true
@@ -34,19 +41,67 @@ export async function convertObjectCall(
   if (json.kind !== 'object')
     throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
   const { endpoint } = attempt.call
+  readUse(attempt, object, json.value, options)
+  const charge = object.action === 'create' ? newCharge(attempt, object, options) : object.stored?.charge
   const set =
     endpoint === 'message_batches'
-      ? messageBatchEdits(attempt, object, json.value, ids)
-      : openAiEdits(attempt, object, json.value, ids)
+      ? messageBatchEdits(attempt, object, json.value, { ids, charge })
+      : openAiEdits(attempt, object, json.value, { ids, charge })
   const headers = filterDecodedHeaders(reply.headers)
   return { status: reply.status, headers, body: Buffer.from(editTopLevel(json, { set })) }
 }
+
+/** The charge of a new batch. */
+function newCharge(
+  { exchange }: Attempt,
+  { charge: facts }: ObjectCall,
+  { context }: ReplyOptions,
+): BatchCharge | undefined {
+  if (facts === undefined) return undefined
+  const estimate = exchange.llm?.estimate?.(exchange).picodollars
+  return chargeOf(exchange, { facts, estimate, process: processOf(context) })
+}
+
+/** Records the use of a batch that has ended, if its description has it. */
+function readUse(
+  { exchange, call, candidate }: Attempt,
+  { action, stored }: ObjectCall,
+  value: JsonObject,
+  { prices }: ReplyOptions,
+): void {
+  if (action !== 'read' || stored?.charge === undefined || exchange.llm === undefined) return
+  const pricing = { prices, candidate }
+  if (call.endpoint === 'batches') exchange.llm.batchUse = useOfBatch(value, pricing)
+  if (call.endpoint === 'message_batches') exchange.llm.batchUse = useOfMessageBatch(value, pricing)
+}
+
+/** The body of results, which are added up as they are forwarded. */
+function watchedBody(
+  { exchange, call, candidate }: Attempt,
+  { status, headers, body }: Reply,
+  { prices }: ReplyOptions,
+): Reply['body'] {
+  const charge = call.object?.stored?.charge
+  const state = exchange.llm
+  const isReadable = status === 200 && isPlain(firstHeader(headers, 'content-encoding'))
+  if (charge === undefined || state === undefined || !isReadable) return body
+  const sum = createResultSum(charge.endpoint, { prices, candidate })
+  return watchResults(sourceOf(body), {
+    result: sum.add,
+    end() {
+      state.batchUse = sum.use
+    },
+  })
+}
+
+/** Ids for clients, and the charge of the batch that they contain. */
+type Sealer = { readonly ids: ObjectIds; readonly charge: BatchCharge | undefined }
 
 function openAiEdits(
   attempt: Attempt,
   object: ObjectCall,
   value: JsonObject,
-  ids: ObjectIds,
+  { ids, charge }: Sealer,
 ): Map<string, string> {
   const { stored, batch } = object
   const { endpoint } = attempt.call
@@ -56,14 +111,16 @@ function openAiEdits(
   }
   const checked = { batch: stored?.batch }
   const input = object.action === 'create' ? stored?.id : stored?.inputFile
-  const output = (id: string) => sealed(attempt, object, { endpoint: 'files', id, ids })
+  const output = (id: string) => sealed(attempt, object, { endpoint: 'files', id, ids, charge })
   return edits(value, {
-    id: (id) => sealed(attempt, object, { endpoint: 'batches', id, ids, ...checked, inputFile: input }),
+    id: (id) =>
+      sealed(attempt, object, { endpoint: 'batches', id, ids, ...checked, inputFile: input, charge }),
     // A client finds the id that it has sent.
     input_file_id: (id) =>
       sealed(attempt, object, { endpoint: 'files', id, ids, ...(id === input ? checked : {}) }),
     output_file_id: output,
-    error_file_id: output,
+    // Errors have no usage.
+    error_file_id: (id) => sealed(attempt, object, { endpoint: 'files', id, ids }),
   })
 }
 
@@ -71,11 +128,11 @@ function messageBatchEdits(
   attempt: Attempt,
   object: ObjectCall,
   value: JsonObject,
-  ids: ObjectIds,
+  { ids, charge }: Sealer,
 ): Map<string, string> {
   const { request } = attempt.exchange.facts
   const id = typeof value['id'] === 'string' ? value['id'] : ''
-  const text = sealed(attempt, object, { endpoint: 'message_batches', id, ids })
+  const text = sealed(attempt, object, { endpoint: 'message_batches', id, ids, charge })
   // SDKs request this address with the credential of the client, which is one of the gateway.
   const base = request.path.slice(0, request.path.indexOf(collection) + collection.length)
   return edits(value, {
@@ -99,7 +156,7 @@ function edits(
   return set
 }
 
-type Sealing = Partial<Pick<StoredObject, 'batch' | 'inputFile'>> & {
+type Sealing = Partial<Pick<StoredObject, 'batch' | 'inputFile' | 'charge'>> & {
   endpoint: ObjectEndpoint
   id: string
   ids: ObjectIds
@@ -109,7 +166,7 @@ type Sealing = Partial<Pick<StoredObject, 'batch' | 'inputFile'>> & {
 function sealed(
   { exchange, candidate, call }: Attempt,
   { action, stored }: ObjectCall,
-  { endpoint, id, ids, batch, inputFile }: Sealing,
+  { endpoint, id, ids, batch, inputFile, charge }: Sealing,
 ): string {
   if (action !== 'create' && call.endpoint === endpoint && id === stored?.id) return stored.text
   const { target } = candidate
@@ -120,6 +177,7 @@ function sealed(
     place: placeOf(target),
     batch,
     inputFile,
+    charge,
   }
   return ids.seal(endpoint, object, ownerOf(exchange))
 }

@@ -28,9 +28,10 @@ export type ModelPrices = {
 
 /**
  * `tokens`: as exact as the counts. `units`: exact, from facts of the call. `guess`: with a price of
- * something else, because the catalog lacks the right one.
+ * something else, because the catalog lacks the right one. `unclear`: a sum of prompts of unknown sizes, on
+ * which prices depend.
  */
-export type CostBasis = 'tokens' | 'units' | 'guess'
+export type CostBasis = 'tokens' | 'units' | 'guess' | 'unclear'
 
 /** Cost of a call. */
 export type CallCost = { readonly amount: Picodollars; readonly basis: CostBasis }
@@ -57,7 +58,7 @@ export function costOf(usage: Usage, prices: ModelPrices): CallCost | undefined 
  * applies to all tokens of the call.
  */
 function tokenCostOf(usage: Usage, prices: ModelPrices): CallCost | undefined {
-  const { rates, isRight } = ratesFor(usage, prices)
+  const { rates, basis } = ratesFor(usage, prices)
   const { input, output } = rates
   const rest = { input: usage.inputTokens, output: usage.outputTokens }
   const cacheRead = takeTokens(rest, 'input', usage.cachedInputTokens)
@@ -87,20 +88,24 @@ function tokenCostOf(usage: Usage, prices: ModelPrices): CallCost | undefined {
     (outputAudio > 0 && rates.outputAudio === undefined) ||
     (inputImage > 0 && rates.inputImage === undefined) ||
     (outputImage > 0 && rates.outputImage === undefined)
-  return { amount, basis: isGuess || !isRight ? 'guess' : 'tokens' }
+  return { amount, basis: isGuess ? 'guess' : basis }
 }
 
-/** `isRight`: the rates are those of the call, not of single calls for a batch or of unknown prompt sizes. */
+/** The rates of a call, and their basis. */
 function ratesFor(
   { inputTokens, batch: part }: Usage,
   { rates, batch, tiers }: ModelPrices,
-): { readonly rates: Rates; readonly isRight: boolean } {
-  // The size of each prompt is unknown in a sum.
-  const tier = part === 'sum' ? undefined : tiers.find(({ contextOver }) => inputTokens > contextOver)
-  if (part === undefined) return { rates: tier?.rates ?? rates, isRight: true }
-  const isTiered = part === 'sum' ? tiers.length > 0 : tier !== undefined
-  if (batch !== undefined) return { rates: batch, isRight: !isTiered }
-  return { rates: tier?.rates ?? rates, isRight: false }
+): { readonly rates: Rates; readonly basis: CostBasis } {
+  if (part === 'sum') return { rates: batch ?? rates, basis: tiers.length > 0 ? 'unclear' : ofBatch(batch) }
+  const tier = tiers.find(({ contextOver }) => inputTokens > contextOver)
+  const own = tier?.rates ?? rates
+  if (part === undefined) return { rates: own, basis: 'tokens' }
+  // Prices of batches have no tiers.
+  return tier === undefined ? { rates: batch ?? own, basis: ofBatch(batch) } : { rates: own, basis: 'guess' }
+}
+
+function ofBatch(batch: Rates | undefined): CostBasis {
+  return batch === undefined ? 'guess' : 'tokens'
 }
 
 /** Providers may report a token as two kinds, for example cached and audio; it is charged once. */

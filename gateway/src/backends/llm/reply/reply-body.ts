@@ -4,6 +4,7 @@ import { createHeaderFilter, firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { ObjectIds } from '../batches/object-ids.ts'
+import type { Prices } from '../catalog/prices.ts'
 import type { ResponseIds } from '../stored/response-ids.ts'
 
 export type ReplyOptions = {
@@ -12,6 +13,8 @@ export type ReplyOptions = {
   responseIds: ResponseIds
   objectIds: ObjectIds
   context: CompileContext
+  /** Prices of the results of batches. */
+  prices?: Prices | undefined
 }
 
 const decodeErrors: DecodeErrors = {

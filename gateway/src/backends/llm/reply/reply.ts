@@ -17,7 +17,7 @@ export function convertReply(attempt: Attempt, reply: Reply, options: ReplyOptio
   const { endpoint } = attempt.call
   if (reply.status < 200 || reply.status > 299) return convertError(attempt, reply, options)
   const { object } = attempt.call
-  if (object !== undefined) return convertObjectCall(attempt, object, reply, options.objectIds)
+  if (object !== undefined) return convertObjectCall(attempt, object, reply, options)
   if (endpoint === 'passthrough') {
     attempt.succeeded = true
     return { ...reply, headers: filterHeaders(reply.headers) }

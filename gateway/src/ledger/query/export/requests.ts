@@ -54,6 +54,7 @@ const columns: readonly Column[] = [
   ['streaming', (entry) => entry.streaming],
   ['attempts', (entry) => entry.attempts],
   ['cache', (entry) => entry.cache],
+  ['settles', (entry) => entry.settles],
   ['inputTokens', (entry) => entry.tokens?.input],
   ['cachedInputTokens', (entry) => entry.tokens?.cachedInput],
   ['cacheCreationInputTokens', (entry) => entry.tokens?.cacheCreationInput],

@@ -35,6 +35,7 @@ export const filterFields = {
   servedModel: text('served_model'),
   streaming: flag('streaming'),
   cache: text('cache'),
+  settles: text('settles'),
   attempts: integer('attempts'),
   inputTokens: integer('input_tokens'),
   outputTokens: integer('output_tokens'),

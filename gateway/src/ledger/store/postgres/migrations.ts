@@ -201,5 +201,12 @@ export const postgresLedgerMigrations: Migrations = {
     add column durations_15 bigint not null default 0,
     add column durations_16 bigint not null default 0;`,
     'alter table tollgate_requests add column cache text;',
+    // As `sqlite/migrations.ts`.
+    `alter table tollgate_requests add column settles text;
+  create table tollgate_settlements (
+    request_id text collate "C" primary key,
+    at bigint not null
+  );
+  create index tollgate_settlements_at on tollgate_settlements (at);`,
   ],
 }

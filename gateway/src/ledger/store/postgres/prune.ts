@@ -23,6 +23,9 @@ export function deleteRequests(before: number, most: number): string {
     select count(*) from gone`
 }
 
+/** Settlements are recorded longer, because they must not be repeated. */
+const settlementsMs = 366 * dayMs
+
 /** Deletes sums, windows, uses of keys and batch numbers that ended before `before`, at most `most`. */
 export async function pruneUsage(query: Query, before: number, most: number): Promise<number> {
   const tables: readonly [table: string, time: string, key: string, before: number][] = [
@@ -31,6 +34,7 @@ export async function pruneUsage(query: Query, before: number, most: number): Pr
     ['tollgate_budgets', 'window_end', 'id', before],
     ['tollgate_keys_used', 'last_used_at', 'key_id', before],
     ['tollgate_ledger_sources', 'at', 'source', before],
+    ['tollgate_settlements', 'at', 'request_id', before - settlementsMs],
   ]
   let deleted = 0
   for (const [table, time, key, end] of tables) {

@@ -19,6 +19,12 @@ export const insertDetails = `
   ${insertOf('tollgate_request_details', detailNames, ['text', 'bigint', 'text', 'text', 'text'])}
   on conflict (id) do nothing`
 
+/** Returns the requests that were not settled before. Waits for other transactions that settle them. */
+export const insertSettlements = `
+  insert into tollgate_settlements (request_id, at)
+  select given.id, given.at from unnest($1::text[], $2::bigint[]) as given (id, at)
+  on conflict (request_id) do nothing returning request_id`
+
 export const addToHours = addTo('tollgate_usage_hours')
 export const addToDays = addTo('tollgate_usage_days')
 

@@ -1,5 +1,6 @@
 import { type Query, shortQueryTimeoutMs } from '../../../database/postgres/client.ts'
-import { type BatchPlan, writtenBefore } from '../batch-plan.ts'
+import { withoutSettlement } from '../../settlement.ts'
+import { type BatchPlan, planBatch, writtenBefore } from '../batch-plan.ts'
 import type { BudgetTotal, LedgerBatch, WriteResult } from '../store.ts'
 import { arrayLiteral } from './array-literal.ts'
 import {
@@ -8,6 +9,7 @@ import {
   addToHours,
   insertDetails,
   insertRequests,
+  insertSettlements,
   readNumber,
   writeKeysUsed,
   writeNumber,
@@ -24,7 +26,7 @@ const begin = `begin isolation level read committed read write; set local lock_t
 export async function writePlan(
   query: Query,
   batch: LedgerBatch,
-  plan: BatchPlan,
+  given: BatchPlan,
   now: number,
 ): Promise<WriteResult> {
   const { source, first, number } = batch
@@ -35,6 +37,8 @@ export async function writePlan(
     await query('rollback')
     return writtenBefore(batch, Number(row?.[0])) ?? { kind: 'duplicate' }
   }
+  const settled = await settleOnce(query, batch, now)
+  const plan = settled === batch ? given : planBatch(settled)
   await insertAll(query, insertRequests, plan.requests)
   await insertAll(query, insertDetails, plan.details)
   await insertAll(query, addToHours, plan.hours)
@@ -43,6 +47,19 @@ export async function writePlan(
   const totals = await addAll(query, plan.budgets)
   await query('commit', undefined, shortQueryTimeoutMs)
   return { kind: 'written', totals }
+}
+
+/** Records settlements. Returns the batch without those recorded before. */
+async function settleOnce(query: Query, batch: LedgerBatch, now: number): Promise<LedgerBatch> {
+  const ids = new Set<string>()
+  for (const { settles } of batch.entries) if (settles !== undefined) ids.add(settles)
+  if (ids.size === 0) return batch
+  const rows = [...ids].sort().map((id) => [id, now])
+  const first = new Set((await insertAll(query, insertSettlements, rows)).map(([id]) => String(id)))
+  const entries = batch.entries.map((entry) =>
+    entry.settles === undefined || first.delete(entry.settles) ? entry : withoutSettlement(entry),
+  )
+  return { ...batch, entries }
 }
 
 async function addAll(query: Query, rows: BatchPlan['budgets']): Promise<BudgetTotal[]> {

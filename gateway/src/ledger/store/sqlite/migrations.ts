@@ -205,5 +205,12 @@ export const sqliteLedgerMigrations: Migrations = {
   alter table tollgate_usage_days add column durations_15 integer not null default 0;
   alter table tollgate_usage_days add column durations_16 integer not null default 0;`,
     'alter table tollgate_requests add column cache text;',
+    // Requests whose amounts were corrected: each is corrected once.
+    `alter table tollgate_requests add column settles text;
+  create table tollgate_settlements (
+    request_id text not null primary key,
+    at integer not null
+  ) strict;
+  create index tollgate_settlements_at on tollgate_settlements (at);`,
   ],
 }

@@ -9,6 +9,9 @@ export function pruneRequests(db: DatabaseSync, before: number, most: number): n
   return Number(db.prepare(deletion).run(before, most).changes)
 }
 
+/** Settlements are recorded longer, because they must not be repeated. */
+const settlementsMs = 366 * dayMs
+
 /** Deletes sums, windows, uses of keys and batch numbers that ended before `before`, at most `most`. */
 export function pruneUsage(db: DatabaseSync, before: number, most: number): number {
   const deletions: readonly [sql: string, before: number][] = [
@@ -17,6 +20,7 @@ export function pruneUsage(db: DatabaseSync, before: number, most: number): numb
     [deleteOldest('tollgate_budgets', 'window_end', 'id'), before],
     [deleteOldest('tollgate_keys_used', 'last_used_at', 'key_id'), before],
     [deleteOldest('tollgate_ledger_sources', 'at', 'source'), before],
+    [deleteOldest('tollgate_settlements', 'at', 'request_id'), before - settlementsMs],
   ]
   let deleted = 0
   for (const [sql, end] of deletions) {

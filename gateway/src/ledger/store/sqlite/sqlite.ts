@@ -10,7 +10,14 @@ import { repairBatch } from '../repair.ts'
 import type { BudgetTotal, LedgerStore, WriteResult } from '../store.ts'
 import { sqliteLedgerMigrations } from './migrations.ts'
 import { pruneRequests, pruneUsage } from './prune.ts'
-import { lastNumberOf, prepareStatements, type Statements, selectTotals, writePlan } from './statements.ts'
+import {
+  lastNumberOf,
+  prepareStatements,
+  type Statements,
+  selectTotals,
+  settleOnce,
+  writePlan,
+} from './statements.ts'
 
 /** Limit for acquiring the lock of all writers of the file. */
 const lockWaitMs = 10_000
@@ -67,7 +74,10 @@ export function createSqliteLedgerStore(path: string, clock: Clock): LedgerStore
       const prepared = prepare(db)
       const earlier = writtenBefore(batch, lastNumberOf(prepared, batch))
       if (earlier !== undefined) return earlier
-      return { kind: 'written', totals: writePlan(prepared, { ...batch, at: clock.now() }, plan) }
+      const at = clock.now()
+      const settled = settleOnce(prepared, batch, at)
+      const settledPlan = settled === batch ? plan : planBatch(settled)
+      return { kind: 'written', totals: writePlan(prepared, { ...settled, at }, settledPlan) }
     })
   }
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { withoutSettlement } from '../../settlement.ts'
 import type { BatchPlan, BudgetRow } from '../batch-plan.ts'
 import { requestColumnList, requestColumns } from '../columns.ts'
 import type { BudgetTotal, LedgerBatch } from '../store.ts'
@@ -25,6 +26,9 @@ export function prepareStatements(db: DatabaseSync) {
     requests: db.prepare(
       `insert into tollgate_requests (${requestColumnList}) values (${parameters(requestColumns.length)})
        on conflict (id) do nothing`,
+    ),
+    settle: db.prepare(
+      'insert into tollgate_settlements (request_id, at) values (?, ?) on conflict (request_id) do nothing',
     ),
     details: db.prepare(
       `insert into tollgate_request_details (id, completed_at, explanation, request, response)
@@ -56,6 +60,16 @@ const selectBudgets = 'select budget, value, window_start, window_end, used from
 /** The last committed number of the source of a batch; 0 if it is not known. */
 export function lastNumberOf({ readNumber }: Statements, { source }: LedgerBatch): number {
   return Number(readNumber.get(source)?.['number'] ?? 0)
+}
+
+/** Records settlements in the write transaction. Returns the batch without those recorded before. */
+export function settleOnce({ settle }: Statements, batch: LedgerBatch, at: number): LedgerBatch {
+  if (!batch.entries.some(({ settles }) => settles !== undefined)) return batch
+  const isFirst = (id: string) => Number(settle.run(id, at).changes) > 0
+  const entries = batch.entries.map((entry) =>
+    entry.settles === undefined || isFirst(entry.settles) ? entry : withoutSettlement(entry),
+  )
+  return { ...batch, entries }
 }
 
 /** Writes the rows of a batch in the write transaction. Returns the totals of its budgets. */
