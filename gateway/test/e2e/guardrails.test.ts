@@ -117,6 +117,30 @@ describe.each(cases)('guards and the $client SDK, stream: $stream', ({ client, s
   })
 })
 
+describe('guards of token counts', () => {
+  const count = (content: string) =>
+    anthropicClient.messages.countTokens({ model: 'claude-test', messages: [{ role: 'user', content }] })
+
+  it('change the texts to count', async () => {
+    expect(await count('my mask')).toMatchObject({ input_tokens: 14 })
+    expect(member(anthropic.seen[0]?.json, 'messages', 0, 'content')).toBe('my ****')
+    expect(webhook.seen.map(({ path }) => path)).toEqual(['/request'])
+  })
+
+  it('reject them', async () => {
+    await expect(count('please block me')).rejects.toMatchObject({ status: 403 })
+    expect(anthropic.seen).toHaveLength(0)
+  })
+})
+
+it('guards check files of text', async () => {
+  const data = Buffer.from('please block me').toString('base64')
+  const file = { filename: 'a.txt', file_data: `data:text/plain;base64,${data}` }
+  const question = { model: 'gpt-test', messages: [{ role: 'user', content: [{ type: 'file', file }] }] }
+  expect((await chat(gateway, question)).status).toBe(403)
+  expect(openai.seen).toHaveLength(0)
+})
+
 describe('guards of calls that are translated', () => {
   it.each([false, true])('see and change them in the API of the client, stream: %s', async (stream) => {
     const response = await chat(gateway, {

@@ -31,6 +31,13 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
       return endpoint
     case 'rerank_v2':
       return 'rerank'
+    // Texts to count leave the gateway, too.
+    case 'count_tokens':
+      return 'messages'
+    case 'gemini_count_tokens':
+      return 'generate_content'
+    case 'converse_count':
+      return 'converse'
     case 'image_edits':
     case 'image_variations':
       return 'images'

@@ -32,8 +32,8 @@ export type TextPart = {
   readonly scope?: ContentScope
   /** The text is the JSON at the path, not a string. */
   readonly isJson?: boolean
-  /** The string at the path is the text in base64. */
-  readonly isBase64?: boolean
+  /** The string at the path is the text in base64, behind a prefix. */
+  readonly base64?: { readonly prefix: string }
 }
 
 /** Text of one event of a stream. */
@@ -155,7 +155,7 @@ export function splicesFor(
   return splices
 }
 
-function encoded({ isJson, isBase64 }: TextPart, text: string): string {
+function encoded({ isJson, base64 }: TextPart, text: string): string {
   if (isJson === true) return text
-  return JSON.stringify(isBase64 === true ? Buffer.from(text).toString('base64') : text)
+  return JSON.stringify(base64 ? base64.prefix + Buffer.from(text).toString('base64') : text)
 }

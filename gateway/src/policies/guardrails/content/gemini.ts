@@ -10,6 +10,7 @@ import {
   optionalElement,
   type TextPart,
 } from './content-reader.ts'
+import { mediaTexts } from './media-text.ts'
 import { stringsIn, withScope } from './parts.ts'
 import type { Reading } from './reading.ts'
 import { argumentTexts, definitionTexts } from './scopes/tools.ts'
@@ -23,18 +24,14 @@ export const geminiContent: ContentReader = {
   dropsEmptied: false,
   emptyLogprobs: 'null',
   findAmbiguousName: findAmbiguousGeminiName,
-  request(body, reading) {
-    const { contents, systemInstruction, system_instruction: snakeInstruction } = body
-    const instructions = [
-      ...contentTexts(systemInstruction, ['systemInstruction'], reading),
-      ...contentTexts(snakeInstruction, ['system_instruction'], reading),
-    ]
-    return [
-      ...instructions.map((text) => ({ ...text, role: 'system', separator: '\n' })),
-      ...contentTexts(contents, ['contents'], reading),
-      ...definitionTexts(body, reading),
-    ]
-  },
+  // Token counts have fields of a request, or a whole one.
+  request: (body, reading) => [
+    ...requestTexts(body, [], reading),
+    ...['generateContentRequest', 'generate_content_request'].flatMap((name) => {
+      const whole = body[name]
+      return isJsonObject(whole) ? requestTexts(whole, [name], reading) : []
+    }),
+  ],
   reply: ({ candidates }, reading) =>
     objectsIn(candidates).flatMap(([index, candidate]): GuardedText[] => {
       const path = ['candidates', index]
@@ -68,6 +65,19 @@ export const geminiContent: ContentReader = {
       }
     }
   },
+}
+
+function requestTexts(body: JsonObject, at: JsonPath, reading: Reading): GuardedText[] {
+  const { contents, systemInstruction, system_instruction: snakeInstruction } = body
+  const instructions = [
+    ...contentTexts(systemInstruction, [...at, 'systemInstruction'], reading),
+    ...contentTexts(snakeInstruction, [...at, 'system_instruction'], reading),
+  ]
+  return [
+    ...instructions.map((text) => ({ ...text, role: 'system', separator: '\n' })),
+    ...contentTexts(contents, [...at, 'contents'], reading),
+    ...definitionTexts(body, reading, at),
+  ]
 }
 
 /** Texts of contents: a list, or a single one, which Google also accepts. */
@@ -138,7 +148,7 @@ function textsOf(part: JsonValue, path: JsonPath, reading: Reading): TextPart[] 
   if (!isJsonObject(part)) throw new CheckFailure('a part that is not an object')
   const isThought = part['thought'] === true
   const isSkipped = isThought && reading.phase === 'response' && reading.scopes?.has('reasoning') !== true
-  const found: TextPart[] = []
+  const found = mediaTexts(part, path)
   for (const [name, value] of Object.entries(part)) {
     if (value === null || silentMembers.has(name)) continue
     if (name === 'text') {
@@ -146,7 +156,11 @@ function textsOf(part: JsonValue, path: JsonPath, reading: Reading): TextPart[] 
       if (!isSkipped) found.push({ text: value, path: [...path, name] })
     } else if (name === 'functionResponse' || name === 'function_response') {
       const response = isJsonObject(value) ? value['response'] : undefined
-      found.push(...withScope(stringsIn(response, [...path, name, 'response']), 'toolOutput'))
+      const files = objectsIn(isJsonObject(value) ? value['parts'] : undefined).flatMap(([index, file]) =>
+        mediaTexts(file, [...path, name, 'parts', index]),
+      )
+      const parts = [...stringsIn(response, [...path, name, 'response']), ...files]
+      found.push(...withScope(parts, 'toolOutput'))
     } else if (textObjects.has(name)) {
       found.push(...membersOf(value, textObjects.get(name) ?? [], [...path, name]))
     } else reading.reportUnknown(name)

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json
 import type { JsonPath } from '../../../lib/json/splice.ts'
 import { CheckFailure } from '../guard.ts'
 import { logprobsPath, type TextPart } from './content-reader.ts'
+import { mediaTexts } from './media-text.ts'
 import { isReasoning, textMembersOf } from './part-types.ts'
 import type { Reading } from './reading.ts'
 import type { ContentScope } from './scopes/content-scope.ts'
@@ -40,6 +41,7 @@ export function textsOfPart(part: JsonValue, path: JsonPath, reading: Reading): 
     if (!members?.includes(name)) found.push(...textsOfMember(part, name, { path, reading }))
   }
   if (type === 'document') found.push(...textsOfSource(part, path, reading))
+  found.push(...mediaTexts(part, path))
   if (found.length === 0 && members === undefined && typeof type !== 'string') reading.reportUnknown('none')
   const scoped = reading.scopes === undefined || scope === undefined ? found : withScope(found, scope)
   const [only] = scoped

@@ -74,8 +74,10 @@ export function compilePayloads({ shared, ofModels, maxPayloadSize }: PayloadsOp
   return {
     name: 'payloads',
     onRequest(exchange) {
-      const { llm } = exchange
+      const { llm, facts } = exchange
       if (llm?.message === undefined || bytesOf(exchange) === 0) return undefined
+      // The same texts follow in a request.
+      if (facts.llm?.operation === 'count_tokens') return undefined
       llm.message.keepsReplaced = true
       llm.payload = { prompt: llm.message.request()?.value, answer: undefined }
       return undefined

@@ -54,10 +54,11 @@ describe('requests of Converse', () => {
   })
 
   it('have documents that are texts in base64, which stay base64', () => {
-    const document = (format: string) => ({
-      document: { name: 'n', format, source: { bytes: Buffer.from('a secret').toString('base64') } },
+    const document = (format: string, bytes: Buffer) => ({
+      document: { name: 'n', format, source: { bytes: bytes.toString('base64') } },
     })
-    const body = { messages: [{ role: 'user', content: [document('txt'), document('pdf')] }] }
+    const content = [document('txt', Buffer.from('a secret')), document('pdf', Buffer.from('%PDF-1\0'))]
+    const body = { messages: [{ role: 'user', content }] }
     const texts = converse.request(body, createReading('request'))
     expect(shown(texts)).toEqual(['user: n a secret n'])
     expect(splicesFor(texts, ['n a ****** n'], converse)).toEqual([
@@ -124,6 +125,32 @@ it('events of Converse have texts by block, and optional texts by scope', () => 
   expect(read({ trace: { guardrail: { modelOutput: ['raw'] } } })).toEqual([[Number.MAX_SAFE_INTEGER, 'raw']])
 })
 
+describe('requests of CountTokens', () => {
+  const messages = [{ role: 'user', content: [{ text: 'a secret' }] }]
+
+  it('have the texts of Converse', () => {
+    const texts = converse.request({ input: { converse: { messages } } }, createReading('request'))
+    expect(shown(texts)).toEqual(['user: a secret'])
+    expect(splicesFor(texts, ['a ******'], converse)).toEqual([
+      {
+        kind: 'set',
+        path: ['input', 'converse', 'messages', 0, 'content', 0, 'text'],
+        json: '"a ******"',
+      },
+    ])
+  })
+
+  it('have the body of InvokeModel as one text, without escapes', () => {
+    const body = Buffer.from('{"prompt":"a s\\u0065cret"}').toString('base64')
+    const texts = converse.request({ input: { invokeModel: { body } } }, createReading('request'))
+    expect(shown(texts)).toEqual(['user: {"prompt":"a secret"}'])
+    for (const text of ['{"a":1,"a":2}', 'a secret']) {
+      const hidden = { input: { invokeModel: { body: Buffer.from(text).toString('base64') } } }
+      expect(() => converse.request(hidden, createReading('request'))).toThrow('not a JSON object')
+    }
+  })
+})
+
 describe('bodies of InvokeModel', () => {
   it('have all their texts, without files', () => {
     const body = { prompt: 'question', config: { stop: ['x y'] }, image: 'A'.repeat(2000), size: 3 }
@@ -147,6 +174,28 @@ describe('bodies of InvokeModel', () => {
     [{ messages: [{ content: [{ video: { format: 'mp4', source: { bytes: 'A'.repeat(2000) } } }] }] }],
   ])('have no media of the vendors: %#', (body) => {
     expect(shown(invoke.request(body, createReading('request'))).join('')).not.toContain('AAAA')
+  })
+
+  it('have documents of texts in base64, whatever their length', () => {
+    for (const text of ['a secret', 'a secret '.repeat(1000)]) {
+      const bytes = Buffer.from(text).toString('base64')
+      const body = { messages: [{ content: [{ document: { format: 'txt', source: { bytes } } }] }] }
+      const texts = invoke.request(body, createReading('request'))
+      expect(shown(texts)).toEqual([`user: txt\n${text}`])
+      expect(splicesFor(texts, ['txt\nmasked'], invoke)).toEqual([
+        {
+          kind: 'set',
+          path: ['messages', 0, 'content', 0, 'document', 'source', 'bytes'],
+          json: JSON.stringify(Buffer.from('masked').toString('base64')),
+        },
+      ])
+    }
+  })
+
+  it('fail the check with a document of text that is not UTF-8', () => {
+    const bytes = Buffer.from('a secret '.repeat(1000), 'utf16le').toString('base64')
+    const body = { messages: [{ content: [{ document: { format: 'txt', source: { bytes } } }] }] }
+    expect(() => invoke.request(body, createReading('request'))).toThrow('not text in UTF-8')
   })
 
   it('are extended by chunks, member by member', () => {

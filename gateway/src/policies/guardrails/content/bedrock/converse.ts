@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { JsonPath } from '../../../../lib/json/splice.ts'
+import { readJsonObject } from '../../../../lib/json/text.ts'
 import { findAmbiguousConverseName } from '../../../../pipeline/llm-names.ts'
 import { CheckFailure } from '../../guard.ts'
 import {
@@ -13,6 +14,7 @@ import {
   stringOf,
   type TextPart,
 } from '../content-reader.ts'
+import { fileText } from '../media-text.ts'
 import { stringsIn, withScope } from '../parts.ts'
 import type { Reading } from '../reading.ts'
 import { argumentTexts, definitionTexts } from '../scopes/tools.ts'
@@ -26,23 +28,10 @@ export const converseContent: ContentReader = {
   dropsEmptied: true,
   emptyLogprobs: 'null',
   findAmbiguousName: findAmbiguousConverseName,
-  request(body, reading) {
-    const { system, messages, toolConfig, promptVariables, additionalModelRequestFields: fields } = body
-    const instructions = partsOf(system, ['system'], reading)
-    const variables = stringsIn(promptVariables, ['promptVariables'])
-    const settings = stringsIn(fields, ['additionalModelRequestFields'])
-    return [
-      ...textOf('system', '\n', instructions),
-      ...readableObjectsIn(messages).flatMap(([index, { role, content }]): GuardedText[] => {
-        const path = ['messages', index, 'content']
-        const parts = partsOf(content, path, reading)
-        return [{ role: stringOf(role), separator: ' ', parts }, ...callTexts(content, path, reading)]
-      }),
-      ...textOf('user', ' ', variables),
-      ...textOf('system', ' ', settings),
-      ...(isJsonObject(toolConfig) ? definitionTexts(toolConfig, reading, ['toolConfig']) : []),
-    ]
-  },
+  request: (body, reading) => [
+    ...requestTexts(body, [], reading),
+    ...countedTexts(body['input'], ['input'], reading),
+  ],
   reply({ output, trace, additionalModelResponseFields: fields }, reading) {
     const message = isJsonObject(output) ? output['message'] : undefined
     const content = isJsonObject(message) ? message['content'] : undefined
@@ -69,6 +58,47 @@ export const converseContent: ContentReader = {
     for (const [part, { text, path }] of others.entries())
       found({ element: lastElement, part, text, path, repeats: true })
   },
+}
+
+function requestTexts(body: JsonObject, at: JsonPath, reading: Reading): GuardedText[] {
+  const { system, messages, toolConfig, promptVariables, additionalModelRequestFields: fields } = body
+  const instructions = partsOf(system, [...at, 'system'], reading)
+  const variables = stringsIn(promptVariables, [...at, 'promptVariables'])
+  const settings = stringsIn(fields, [...at, 'additionalModelRequestFields'])
+  return [
+    ...textOf('system', '\n', instructions),
+    ...readableObjectsIn(messages).flatMap(([index, { role, content }]): GuardedText[] => {
+      const path = [...at, 'messages', index, 'content']
+      const parts = partsOf(content, path, reading)
+      return [{ role: stringOf(role), separator: ' ', parts }, ...callTexts(content, path, reading)]
+    }),
+    ...textOf('user', ' ', variables),
+    ...textOf('system', ' ', settings),
+    ...(isJsonObject(toolConfig) ? definitionTexts(toolConfig, reading, [...at, 'toolConfig']) : []),
+  ]
+}
+
+/**
+ * Texts of `CountTokens`: of a request of Converse, or of a body of `InvokeModel` in base64, as one JSON
+ * text.
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CountTokens.html
+ */
+function countedTexts(input: JsonValue | undefined, path: JsonPath, reading: Reading): GuardedText[] {
+  if (!isJsonObject(input)) return []
+  const { converse, invokeModel } = input
+  const body = isJsonObject(invokeModel) ? invokeModel['body'] : undefined
+  return [
+    ...(isJsonObject(converse) ? requestTexts(converse, [...path, 'converse'], reading) : []),
+    ...(typeof body === 'string' ? textOf('user', ' ', invokedText(body, path)) : []),
+  ]
+}
+
+function invokedText(body: string, path: JsonPath): TextPart[] {
+  const read = readJsonObject(Buffer.from(body, 'base64').toString())
+  if (read.kind !== 'object') throw new CheckFailure('a body of InvokeModel that is not a JSON object')
+  // Written anew, so that no escapes hide a text.
+  const text = JSON.stringify(read.value)
+  return [{ text, path: [...path, 'invokeModel', 'body'], base64: { prefix: '' } }]
 }
 
 /** Behind all content blocks. */
@@ -136,9 +166,9 @@ function documentTexts(document: JsonValue, path: JsonPath): TextPart[] {
     ...stringsIn(context, [...path, 'context']),
     ...stringsIn(texts, [...path, 'source']),
   ]
-  if (typeof bytes !== 'string' || binaryFormats.has(format)) return found
-  const text = Buffer.from(bytes, 'base64').toString()
-  return [...found, { text, path: [...path, 'source', 'bytes'], isBase64: true }]
+  if (typeof bytes !== 'string') return found
+  const type = binaryFormats.has(format) ? 'application/octet-stream' : 'text/plain'
+  return [...found, ...fileText(bytes, type, [...path, 'source', 'bytes'])]
 }
 
 function resultTexts(result: JsonValue, path: JsonPath, reading: Reading): TextPart[] {

@@ -1,11 +1,13 @@
-import type { JsonObject } from '../../../../lib/json/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import type { JsonPath } from '../../../../lib/json/splice.ts'
 import { findAmbiguousInvokeName } from '../../../../pipeline/llm-names.ts'
 import type { ContentReader, GuardedText, TextPart } from '../content-reader.ts'
+import { base64Text } from '../media-text.ts'
 import { stringsIn } from '../parts.ts'
 
 /**
- * `InvokeModel` of Amazon Bedrock with a body of any model: all texts of the body, except for base64 of
- * images and other media in members of the vendors for them.
+ * `InvokeModel` of Amazon Bedrock with a body of any model: all texts of the body, also those in base64, but
+ * no base64 of images and other media in members of the vendors for them.
  */
 export const invokeContent: ContentReader = {
   separator: '',
@@ -27,7 +29,7 @@ function bodyText(role: string, body: JsonObject): GuardedText[] {
 }
 
 function textsIn(body: JsonObject): TextPart[] {
-  return stringsIn(body, []).filter((part) => !isMedia(part))
+  return stringsIn(body, []).flatMap((part) => textsOf(part, body))
 }
 
 /**
@@ -56,10 +58,29 @@ const mediaMembers: ReadonlySet<string> = new Set([
 
 const minMediaLength = 1024
 
-function isMedia({ text, path }: TextPart): boolean {
-  if (text.length < minMediaLength) return false
+/** A text itself, a text in base64, or nothing for media. */
+function textsOf(part: TextPart, body: JsonObject): TextPart[] {
+  const { text, path } = part
   const member = path.findLast((key) => typeof key === 'string')
-  return member !== undefined && mediaMembers.has(member) && /^[A-Za-z0-9+/_=-]+$/.test(text)
+  const [, prefix, base64] = base64Form.exec(text) ?? []
+  if (member === undefined || !mediaMembers.has(member) || prefix === undefined || base64 === undefined)
+    return [part]
+  const decoded = base64Text(base64, { type: formatAt(body, path.slice(0, -2)), path, prefix })
+  if (decoded.length > 0) return decoded
+  return text.length < minMediaLength ? [part] : []
+}
+
+const base64Form = /^((?:\s*data:[\w/.+;= -]{0,200},)?)([A-Za-z0-9+/_\s-]*[=\s]*)$/i
+
+/** The format of a document, around its source. */
+function formatAt(body: JsonObject, path: JsonPath): string {
+  let value: JsonValue | undefined = body
+  for (const key of path) {
+    if (Array.isArray(value)) value = value[Number(key)]
+    else value = isJsonObject(value) ? value[key] : undefined
+  }
+  const format = isJsonObject(value) ? value['format'] : undefined
+  return typeof format === 'string' ? format : ''
 }
 
 /** A number of a path, so that texts of one member are in one element. */
