@@ -17,6 +17,7 @@ export async function bundleGateway(outdir: string): Promise<Metafile> {
       'sqlite-thread': 'gateway/src/resources/stores/sqlite/thread.ts',
       'ledger-writer': 'gateway/src/ledger/writer/thread.ts',
       'lease-thread': 'gateway/src/policies/rate-limit/leases/lease-thread.ts',
+      'record-thread': 'gateway/src/backends/llm/lists/record-thread.ts',
       'config-worker': 'gateway/src/app/config-worker.ts',
       'data-plane': 'gateway/src/workers/thread.ts',
       'ledger-queries': 'gateway/src/ledger/query/thread.ts',

@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createRecordDatabase } from '../backends/llm/lists/record-database.ts'
+import { recordsUrlOf } from '../backends/llm/lists/records-url.ts'
 import { terminationOf } from '../config/frontend/termination.ts'
 import { type ConfigVersions, createConfigVersions } from '../config/live/config-versions.ts'
 import { createLiveConfig } from '../config/live/live.ts'
@@ -82,6 +84,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     log,
     report: metrics.sharedLimits,
   })
+  const objectDatabase = createRecordDatabase(recordsUrlOf(settings))
   const dataPlane = await openDataPlanes({
     settings,
     origin: feed.origin.kind === 'file' ? 'file' : feed.origin.from,
@@ -94,6 +97,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     threadUrls: options.threadUrls,
     acceptEntries: ledger?.accept,
     exchangeLeases: leases.exchange,
+    objectRecords: objectDatabase.call,
     adminPort: servers.adminPort,
     api: link.api,
     fail: options.fail,
@@ -149,7 +153,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     budgets.close()
     await metricExport.close()
     await Promise.all([dataPlane.close(), resources.close(), logApi.close(), consoleApi.close()])
-    await leases.close()
+    await Promise.all([leases.close(), objectDatabase.close()])
     // After the data planes, which have sent their last entries.
     await ledger?.close()
   }

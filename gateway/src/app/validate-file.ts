@@ -56,6 +56,7 @@ function offlineContext(environment: Environment, warn: (line: string) => void):
   return {
     environment,
     exchangeLeases: () => Promise.reject(new Error('not used by compilation')),
+    objectRecords: undefined,
     clock: systemClock,
     random: Math.random,
     send: () => Promise.reject(new Error('the network is not available during validation')),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type ApiHandler, createUi } from '../admin/admin.ts'
 import type { CostPage, CostQuery } from '../backends/llm/catalog/price-list.ts'
+import { recordsUrlOf } from '../backends/llm/lists/records-url.ts'
 import { openSessionsOf } from '../backends/llm/realtime/open-sessions.ts'
 import { type BudgetRequest, readBudgetsOf } from '../config/budget-snapshot.ts'
 import { readCostsOf } from '../config/cost-snapshot.ts'
@@ -28,6 +29,7 @@ import type { LedgerSink } from '../ledger/sink.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ExchangeLeases } from '../lib/planes/lease-exchange.ts'
 import type { BindableMemory } from '../lib/planes/memory.ts'
+import type { CallObjectRecords } from '../lib/planes/object-records.ts'
 import type { Peers } from '../lib/planes/peers.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
@@ -73,6 +75,7 @@ export type DataPlaneOptions = DataPlaneSettings & {
   metrics: Metrics
   /** Exchanges the use of shared limits for leases. */
   exchangeLeases: ExchangeLeases
+  objectRecords: CallObjectRecords
   threads: ThreadPool
   memory: BindableMemory
   peers: Peers
@@ -187,6 +190,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     clock,
     random: Math.random,
     exchangeLeases: options.exchangeLeases,
+    objectRecords: recordsUrlOf(settings) === undefined ? undefined : options.objectRecords,
     send: client.send,
     egress: {
       of: (node) => (provenance.isFromApi(node) ? policies.api : policies.file),

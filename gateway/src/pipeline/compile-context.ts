@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { ExchangeLeases } from '../lib/planes/lease-exchange.ts'
 import type { Memory } from '../lib/planes/memory.ts'
+import type { CallObjectRecords } from '../lib/planes/object-records.ts'
 import type { Peers } from '../lib/planes/peers.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
 import type { WorkQueue } from '../lib/scheduling/work-queue.ts'
@@ -49,6 +50,8 @@ export type CompileContext = {
   readonly peers: Peers
   /** Exchanges the use of limits with `scope: shared` for leases. */
   readonly exchangeLeases: ExchangeLeases
+  /** Files and batches of clients, for lists; undefined without a database. */
+  readonly objectRecords: CallObjectRecords | undefined
   readonly log: Log
   readonly metrics: Metrics
   /** Receives exporters of telemetry, which are flushed at shutdown. */

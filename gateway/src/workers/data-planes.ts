@@ -3,6 +3,7 @@ import type { DataPlane, DataPlaneSettings } from '../data-plane/data-plane.ts'
 import type { LedgerLines } from '../ledger/sender.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ExchangeLeases } from '../lib/planes/lease-exchange.ts'
+import type { CallObjectRecords } from '../lib/planes/object-records.ts'
 import type { ProcessLog } from '../telemetry/log.ts'
 import type { MetricDump } from '../telemetry/metrics/dump.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
@@ -22,6 +23,7 @@ export type DataPlanesOptions = DataPlaneSettings & {
   /** Accepts lines of data planes for the ledger; undefined without a ledger. */
   acceptEntries: ((lines: LedgerLines) => Promise<void>) | undefined
   exchangeLeases: ExchangeLeases
+  objectRecords: CallObjectRecords
   adminPort(): number
   api: ApiHandler
   /** Ends the process after an error that it cannot continue from. */

@@ -92,6 +92,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
       api: serveApiCalls(options.api),
       ledger: (lines: LedgerLines) => options.acceptEntries?.(lines),
       exchangeLeases: options.exchangeLeases,
+      objectRecords: options.objectRecords,
       acquireMemory: (requests: readonly RegionRequest[]) => memory.acquire(plane, requests),
       releaseMemory: (name: string) => memory.release(plane, [name]),
       reserve: (address: AddressRequest) => reservations.reserve(address),

@@ -14,6 +14,7 @@ import type { BudgetReport } from '../ledger/budget-use.ts'
 import { createLedgerSender, type LedgerLines, type LedgerSender } from '../ledger/sender.ts'
 import { systemClock } from '../lib/clock.ts'
 import type { LeaseReplies } from '../lib/planes/lease-exchange.ts'
+import type { FoundObjects } from '../lib/planes/object-records.ts'
 import { deserializeChunks } from '../lib/scheduling/chunked-clone.ts'
 import { keepTickShape } from '../lib/scheduling/keep-tick-shape.ts'
 import { createThreadPool } from '../lib/scheduling/thread-pool.ts'
@@ -89,6 +90,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     ledger,
     metrics,
     exchangeLeases: (reports) => calls.call('exchangeLeases', reports) as Promise<LeaseReplies>,
+    objectRecords: (request) => calls.call('objectRecords', request) as Promise<FoundObjects>,
     threads: createThreadPool({
       start: () => new Worker(new URL(poolUrl), { execArgv: [], env: {} }),
       ...poolLimitsOf(planes),

@@ -8,6 +8,7 @@ import { anthropicKey } from '../support/mock-anthropic.ts'
 import { mockBatches } from '../support/mock-batches.ts'
 import { openAiKey } from '../support/mock-openai.ts'
 import type { MockServer } from '../support/mock-server.ts'
+import { sqliteUrl } from '../support/resource-api.ts'
 import { until } from '../support/wait.ts'
 
 let provider: MockServer
@@ -25,6 +26,8 @@ beforeAll(async () => {
   const secrets = (action: string) => ({ regex: { action, rules: [{ pattern: 'SECRET' }] } })
   gateway = await startGateway(
     {
+      // The record of objects is reached from both threads.
+      config: { database: { url: sqliteUrl() }, workerThreads: 2 },
       llm: {
         models: [
           openAiModel('gpt-test', provider.url),
@@ -144,8 +147,6 @@ describe('files and batches of OpenAI', () => {
     await expect(other.batches.retrieve(batch.id)).rejects.toMatchObject(noBatch)
     await expect(other.batches.cancel(batch.id)).rejects.toMatchObject(noBatch)
     await expect(start(other, file.id)).rejects.toMatchObject({ status: 400, code: 'file_not_found' })
-    await expect(through.files.list()).rejects.toMatchObject({ status: 400, code: 'unsupported_endpoint' })
-    await expect(through.batches.list()).rejects.toMatchObject({ status: 400 })
     expect(provider.seen).toHaveLength(seen)
   })
 
@@ -217,7 +218,6 @@ describe('batches of Anthropic', () => {
     await expect(batches.retrieve(id)).rejects.toMatchObject({ status: 404, type: 'not_found_error' })
     await expect(batches.cancel(id)).rejects.toMatchObject({ status: 404 })
     await expect(batches.delete(id)).rejects.toMatchObject({ status: 404 })
-    await expect(batches.list()).rejects.toMatchObject({ status: 400 })
     const results = `${gateway.url}/v1/messages/batches/${id}/results`
     expect((await fetch(results, { headers: { 'x-api-key': otherKey } })).status).toBe(404)
   })
@@ -287,5 +287,70 @@ describe('files of Anthropic', () => {
     // The two APIs have the same paths.
     await expect(openai.through.files.retrieve(id)).rejects.toMatchObject({ status: 404 })
     expect(provider.seen).toHaveLength(seen)
+  })
+})
+
+describe('lists', () => {
+  /** All objects, of pages with two of them, each once. */
+  async function all<T extends { id: string }>(pages: AsyncIterable<T>): Promise<T[]> {
+    const found: T[] = []
+    for await (const one of pages) found.push(one)
+    expect(new Set(found.map(({ id }) => id)).size).toBe(found.length)
+    return found
+  }
+
+  it('of files have those of the client, as without the gateway', async () => {
+    const purpose = 'vision'
+    const store = async (client: OpenAI, name: string) =>
+      (await client.files.create({ purpose, file: new File(['abc'], name) })).id
+    const { through, other, direct } = openai
+    const ids: string[] = []
+    for (const name of ['a', 'b', 'c']) ids.unshift(await store(through, name))
+    const listed = await all(through.files.list({ purpose, limit: 2 }))
+    expect(listed.map(({ id }) => id)).toEqual(ids)
+    expect(withoutIds(listed)).toBe(withoutIds(await all(direct.files.list({ purpose, limit: 2 }))))
+    expect((await other.files.list({ purpose })).data).toEqual([])
+    const own = await store(other, 'd')
+    expect((await other.files.list({ purpose })).data.map(({ id }) => id)).toEqual([own])
+    await expect(other.files.list({ after: ids[0] ?? '' })).rejects.toMatchObject({ status: 400 })
+    // A list may be continued while its files are deleted.
+    for await (const { id } of through.files.list({ purpose, limit: 1 })) await through.files.delete(id)
+    expect((await through.files.list({ purpose })).data).toEqual([])
+    const content = await upload(through, chat('gpt-test', 'one'))
+    expect((await through.files.list({ purpose: 'batch', limit: 1 })).data[0]?.id).toBe(content.id)
+  })
+
+  it('of batches have those of the client', async () => {
+    const { poor, other } = openai
+    const before = (await all(poor.batches.list({ limit: 1 }))).length
+    const file = await upload(other, chat('gpt-test', 'one'))
+    const batches = [await start(other, file.id), await start(other, file.id)]
+    const listed = await all(other.batches.list({ limit: 1 }))
+    expect(listed.map(({ id }) => id)).toEqual(batches.map(({ id }) => id).toReversed())
+    expect(listed.map(({ input_file_id }) => input_file_id)).toEqual([file.id, file.id])
+    expect(await all(poor.batches.list())).toHaveLength(before)
+  })
+
+  it('of batches and files of Anthropic have those of the client', async () => {
+    const { through, other } = anthropic
+    const betas = ['files-api-2025-04-14']
+    const params = {
+      model: 'claude-test',
+      max_tokens: 50,
+      messages: [{ role: 'user' as const, content: 'a' }],
+    }
+    const requests = [{ custom_id: 'a', params }]
+    expect(await all(other.messages.batches.list())).toEqual([])
+    const ids: string[] = []
+    for (const _ of [1, 2, 3]) ids.unshift((await other.messages.batches.create({ requests })).id)
+    expect((await all(other.messages.batches.list({ limit: 2 }))).map(({ id }) => id)).toEqual(ids)
+    const newest = await other.messages.batches.list({ before_id: ids[2] ?? '', limit: 1 })
+    expect([newest.data[0]?.id, newest.has_more]).toEqual([ids[1], true])
+    const files = (client: Anthropic) => all(client.beta.files.list({ limit: 1, betas }))
+    for (const { id } of await files(through)) await through.beta.files.delete(id, { betas })
+    for (const name of ['a', 'b'])
+      await through.beta.files.upload({ file: new File(['x'], name, { type: 'text/plain' }), betas })
+    expect((await files(through)).map(({ filename }) => filename)).toEqual(['b', 'a'])
+    expect(await files(other)).toEqual([])
   })
 })

@@ -21,6 +21,7 @@ export function mockBatches(
   function openAiFiles(request: SeenRequest, response: ServerResponse, rest: string[]): void | Promise<void> {
     const [id = '', tail] = rest
     if (request.method === 'POST') return upload(request, response)
+    if (id === '') return sendPage(request, response, descriptions('file-'))
     const file = files.get(id)
     if (file === undefined) sendJson(response, notFound(`No such File object: ${id}`))
     else if (tail === 'content') {
@@ -39,6 +40,9 @@ export function mockBatches(
     sendJson(response, { status: 200, body: stored.description })
   }
 
+  const descriptions = (prefix: string) =>
+    [...files].flatMap(([id, { description }]) => (id.startsWith(prefix) ? [description] : []))
+
   function addFile(content: Buffer, filename: string, purpose: string): StoredFile & { id: string } {
     const id = nextId('file-')
     const description = { id, object: 'file', bytes: content.length, created_at, filename, purpose }
@@ -56,6 +60,7 @@ export function mockBatches(
     if (request.headers['anthropic-beta']?.includes('files-api') !== true)
       return sendJson(response, anthropicNotFound)
     if (request.method === 'POST') return uploadToAnthropic(request, response)
+    if (id === '') return sendPage(request, response, descriptions('file_'))
     const file = files.get(id)
     if (file === undefined) sendJson(response, anthropicNotFound)
     else if (tail === 'content') {
@@ -87,7 +92,8 @@ export function mockBatches(
     sendJson(response, { status: 200, body: { ...about, content, stop_reason: 'end_turn', usage } })
   }
 
-  function openAiBatches({ method, json }: SeenRequest, response: ServerResponse, rest: string[]): void {
+  function openAiBatches(request: SeenRequest, response: ServerResponse, rest: string[]): void {
+    const { method, json } = request
     const [id, tail] = rest
     if (id === undefined && method === 'POST') {
       const [input, endpoint] = [member(json, 'input_file_id'), member(json, 'endpoint')]
@@ -104,7 +110,8 @@ export function mockBatches(
       batches.set(created.id, created)
       return void sendJson(response, { status: 200, body: created })
     }
-    const batch = batches.get(id ?? '')
+    if (id === undefined) return void sendPage(request, response, [...batches.values()].filter(isOpenAi))
+    const batch = batches.get(id)
     if (batch === undefined) return void sendJson(response, notFound(`No batch found with id '${id}'.`))
     if (tail === 'cancel') batch['status'] = batch['status'] === 'validating' ? 'cancelled' : 'cancelling'
     else if (batch['status'] === 'cancelled') batch['usage'] = null
@@ -119,6 +126,14 @@ export function mockBatches(
 
   function messageBatches(request: SeenRequest, response: ServerResponse, rest: string[]): void {
     const [id, tail] = rest
+    if (id === undefined && request.method === 'GET') {
+      const found = [...batches.values()].filter((batch) => !isOpenAi(batch))
+      return void sendPage(
+        request,
+        response,
+        found.map(({ requests: _, ...batch }) => batch),
+      )
+    }
     if (id === undefined) {
       const created = { id: nextId('msgbatch_'), type: 'message_batch', processing_status: 'in_progress' }
       const batch = { ...created, results_url: null, created_at: '2026-01-01T00:00:00Z' }
@@ -155,6 +170,27 @@ export function mockBatches(
     else if (segments[0] === 'files') await openAiFiles(request, response, segments.slice(1))
     else openAiBatches(request, response, segments.slice(1))
   }, options.lifetime)
+}
+
+const isOpenAi = (batch: Record<string, unknown>) => batch['object'] === 'batch'
+
+/** A page of objects, which are in the order of their creation. */
+function sendPage({ path }: SeenRequest, response: ServerResponse, objects: readonly object[]): void {
+  const query = new URLSearchParams(path.split('?')[1])
+  const purpose = query.get('purpose')
+  const all = objects
+    .filter((object) => purpose === null || member(object, 'purpose') === purpose)
+    .toReversed()
+  const after = query.get('after') ?? query.get('after_id') ?? query.get('page')
+  const start = all.findIndex((object) => member(object, 'id') === after) + 1
+  const limit = Number(query.get('limit') ?? 20)
+  const data = all.slice(start, start + limit)
+  const ids = { first_id: member(data[0], 'id') ?? null, last_id: member(data.at(-1), 'id') ?? null }
+  const has_more = all.length > start + limit
+  sendJson(response, {
+    status: 200,
+    body: { object: 'list', data, has_more, ...ids, next_page: has_more ? ids.last_id : null },
+  })
 }
 
 function formOf({ bytes, headers }: SeenRequest): Promise<FormData> {

@@ -16,6 +16,8 @@ import { serveCached } from './cache/serve.ts'
 import type { ModelCatalogConfig } from './catalog/config.ts'
 import type { Prices } from './catalog/prices.ts'
 import { settleCall } from './charge-usage.ts'
+import { createOwnedObjects } from './lists/owned-objects.ts'
+import { serveList } from './lists/serve-list.ts'
 import { type ModelList, modelListReply } from './models/model-list.ts'
 import type { Models } from './models/models.ts'
 import { createStartTime } from './models/start-time.ts'
@@ -77,11 +79,12 @@ export function createLlm(
   const { workQueue } = context
   const responseIds = createResponseIds(context)
   const objectIds = createObjectIds(context)
-  const ids = { responseIds, objectIds }
+  const ids = { responseIds, objectIds, ownedObjects: createOwnedObjects(context) }
   const rules = { ...body, ...ids, models, endpoints, jsonLimits, estimate, workQueue, passesUnknown }
   const started = context.retained('llm/started', () => createStartTime(context))
-  const list: ModelList = { models, started }
+  const modelList: ModelList = { models, started }
   const settleBatch = createSettleBatch(context)
+  const settle = (exchange: Exchange) => settleCall(exchange, context, { prices, settleBatch })
   const options: AttemptOptions = {
     context,
     prices,
@@ -103,15 +106,17 @@ export function createLlm(
       },
       onEnd(exchange) {
         callOf(exchange)?.object?.upload?.release()
-        settleCall(exchange, context, { prices, settleBatch })
+        settle(exchange)
       },
     },
     backend(exchange) {
+      const list = exchange.llm?.list
+      if (list !== undefined) return serveList(list, { ...options, settle })
       const call = callOf(exchange)
       if (call?.object?.batch) return serveBatch(exchange, call, { rules, options })
       if (call) return countsLocally(call) ? tokenCountReply(call) : serveCached(exchange, call, options)
       const match = endpoints.match(requestPath(exchange))
-      if (match.kind === 'models') return modelListReply(exchange, match.id, list)
+      if (match.kind === 'models') return modelListReply(exchange, match.id, modelList)
       throw new GatewayError('internal', 'the request was not read')
     },
     errorFormat: endpoints.errorFormat,

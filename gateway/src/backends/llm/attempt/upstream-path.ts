@@ -1,3 +1,4 @@
+import { isObjectEndpoint } from '../batches/object-path.ts'
 import type { Target } from '../models/target.ts'
 import { type ProviderCall, type ProviderPath, type ProviderPaths, pathsOf } from '../providers/provider.ts'
 import { canonicalPath, type Endpoint, pathAfterVersion } from '../request/endpoints.ts'
@@ -42,7 +43,8 @@ export function unreadPath(
   )
   const isKnown = calls.some(
     ([endpoint, known]) =>
-      (call.hasBody || !isObjects(endpoint)) && canonicalPath(pathAt(target, known)) === plain,
+      // Without a body, those of files and batches are lists.
+      (call.hasBody || !isObjectEndpoint(endpoint)) && canonicalPath(pathAt(target, known)) === plain,
   )
   return isKnown || provider.namesOtherModel?.(plain, call.model) ? undefined : upstream
 }
@@ -55,10 +57,3 @@ export function passthroughPath(path: string, { provider, basePath, preservesPat
   if (preservesPath) return path
   return basePath + (provider.passthroughPrefix ?? '') + pathAfterVersion(path)
 }
-
-/** Calls that list files and batches if they have no body. */
-function isObjects(endpoint: string): boolean {
-  return objects.has(endpoint)
-}
-
-const objects: ReadonlySet<string> = new Set(['files', 'batches', 'message_batches', 'anthropic_files'])

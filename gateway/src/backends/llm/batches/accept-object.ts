@@ -1,3 +1,4 @@
+import { ownerOf } from '../../../identity/owner.ts'
 import { exactObject } from '../../../lib/json/exact.ts'
 import type { JsonText } from '../../../lib/json/text.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
@@ -100,7 +101,7 @@ export function notOffered({ provider, configuredModel }: Target, endpoint: Obje
  * The target that has an object. The choice of a virtual model may differ from the earlier one. Undefined if
  * the configuration has it no more.
  */
-export function targetOf(
+function targetOf(
   exchange: Exchange,
   { requestModel, configuredModel, place }: StoredObject,
   { models }: RequestRules,
@@ -114,4 +115,17 @@ export function targetOf(
   const target = models.targetNamed?.(configuredModel)
   if (target === undefined || placeOf(target) !== place) return undefined
   return { target, model: target.upstreamModel ?? requestModel }
+}
+
+/** The object of an id of this client, and the target that has it. */
+export function openObject(
+  exchange: Exchange,
+  { endpoint, id }: { endpoint: ObjectEndpoint; id: string | undefined },
+  rules: RequestRules,
+) {
+  const stored = id === undefined ? undefined : rules.objectIds.open(endpoint, id, ownerOf(exchange))
+  if (id === undefined || stored === undefined) return undefined
+  const candidate = targetOf(exchange, stored, rules)
+  if (candidate === undefined) return undefined
+  return { stored: { ...stored, text: id }, candidate }
 }

@@ -37,6 +37,11 @@ export function objectFor<T extends ObjectPath>(object: T, headers: Headers): T 
   return { ...object, endpoint: 'anthropic_files' }
 }
 
+/** Whether a call is about files or batches. */
+export function isObjectEndpoint(endpoint: string): endpoint is ObjectEndpoint {
+  return Object.hasOwn(actions, endpoint)
+}
+
 /** Whether a call is about files. */
 export function isOfFiles(endpoint: ObjectEndpoint): endpoint is FileEndpoint {
   return endpoint === 'files' || endpoint === 'anthropic_files'

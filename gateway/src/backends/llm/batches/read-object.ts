@@ -1,4 +1,3 @@
-import { ownerOf } from '../../../identity/owner.ts'
 import { readJson } from '../../../lib/json/read.ts'
 import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
@@ -6,10 +5,11 @@ import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { readRequestBody } from '../../../pipeline/request-body.ts'
+import { readList } from '../lists/read-list.ts'
 import type { RequestRules } from '../request/accept-call.ts'
 import { invalidField, notJson, validateJson } from '../request/body-checks.ts'
 import { readUpload } from '../uploads/read-upload.ts'
-import { acceptObject, targetOf } from './accept-object.ts'
+import { acceptObject, openObject } from './accept-object.ts'
 import { isOfFiles, type ObjectAction, type ObjectEndpoint, type ObjectPath } from './object-path.ts'
 import { endpointOfUrl } from './read-batch.ts'
 import { readMessageBatch } from './read-message-batch.ts'
@@ -23,7 +23,7 @@ export function readObject(
   rules: RequestRules,
 ): Promise<Reply | undefined> | Reply | undefined {
   const { endpoint, action, id, tail } = request
-  if (action === 'list') return refuse(exchange, noList)
+  if (action === 'list') return readList(exchange, endpoint, rules)
   if (action === 'create') {
     if (isOfFiles(endpoint)) return readUpload(exchange, endpoint, rules)
     return endpoint === 'batches' ? readBatch(exchange, rules) : readMessageBatch(exchange, rules)
@@ -50,19 +50,6 @@ export function readObject(
     },
     rules,
   )
-}
-
-/** The object of an id of this client, and the target that has it. */
-function openObject(
-  exchange: Exchange,
-  { endpoint, id }: { endpoint: ObjectEndpoint; id: string | undefined },
-  rules: RequestRules,
-) {
-  const stored = id === undefined ? undefined : rules.objectIds.open(endpoint, id, ownerOf(exchange))
-  if (id === undefined || stored === undefined) return undefined
-  const candidate = targetOf(exchange, stored, rules)
-  if (candidate === undefined) return undefined
-  return { stored: { ...stored, text: id }, candidate }
 }
 
 /** Reads a new batch of OpenAI's API, whose requests were checked when their file was uploaded. */
@@ -102,13 +89,6 @@ function notFound(endpoint: ObjectEndpoint): Refusal {
   const name = isOfFiles(endpoint) ? 'file' : 'batch'
   const message = `No ${name} with this id, or it belongs to another client`
   return { status: 404, code: `${name}_not_found`, message }
-}
-
-const noList: Refusal = {
-  status: 400,
-  code: 'unsupported_endpoint',
-  message:
-    'lists of files and batches are not offered, because the provider lists those of all clients: store the ids that create calls return',
 }
 
 const inputNotFound: Refusal = {

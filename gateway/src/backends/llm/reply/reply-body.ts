@@ -5,6 +5,7 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { ObjectIds } from '../batches/object-ids.ts'
 import type { Prices } from '../catalog/prices.ts'
+import type { OwnedObjects } from '../lists/owned-objects.ts'
 import type { ResponseIds } from '../stored/response-ids.ts'
 
 export type ReplyOptions = {
@@ -12,6 +13,7 @@ export type ReplyOptions = {
   maxReplyBytes: number
   responseIds: ResponseIds
   objectIds: ObjectIds
+  ownedObjects: OwnedObjects | undefined
   context: CompileContext
   /** Prices of the results of batches. */
   prices?: Prices | undefined

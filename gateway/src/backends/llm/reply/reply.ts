@@ -1,6 +1,8 @@
 import { isEventStream } from '../../../net/http/sse.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
+import type { ObjectCall } from '../batches/object-call.ts'
 import { convertObjectCall } from '../batches/object-reply.ts'
+import { recordObject } from '../lists/record-object.ts'
 import type { Attempt } from '../request/call.ts'
 import { convertError } from './error-reply.ts'
 import { convertObject } from './object-reply.ts'
@@ -17,7 +19,7 @@ export function convertReply(attempt: Attempt, reply: Reply, options: ReplyOptio
   const { endpoint } = attempt.call
   if (reply.status < 200 || reply.status > 299) return convertError(attempt, reply, options)
   const { object } = attempt.call
-  if (object !== undefined) return convertObjectCall(attempt, object, reply, options)
+  if (object !== undefined) return convertRecorded(attempt, object, reply, options)
   if (endpoint === 'passthrough') {
     attempt.succeeded = true
     return { ...reply, headers: filterHeaders(reply.headers) }
@@ -26,6 +28,17 @@ export function convertReply(attempt: Attempt, reply: Reply, options: ReplyOptio
   if (endpoint === 'speech') return convertAudio(attempt, reply)
   if (isPlainTranscript(endpoint, reply)) return convertTranscript(attempt, reply, options)
   return convertObject(attempt, endpoint, reply, options)
+}
+
+async function convertRecorded(
+  attempt: Attempt,
+  object: ObjectCall,
+  reply: Reply,
+  options: ReplyOptions,
+): Promise<Reply> {
+  const converted = await convertObjectCall(attempt, object, reply, options)
+  await recordObject(attempt, object, converted, options)
+  return converted
 }
 
 /** Audio is streamed through. It reports no usage. */

@@ -12,6 +12,7 @@ import { requestPath } from '../attempt/provider-request.ts'
 import { clientHeaders } from '../attempt/request-headers.ts'
 import { fileElsewhere } from '../batches/file-references.ts'
 import type { ObjectIds } from '../batches/object-ids.ts'
+import type { OwnedObjects } from '../lists/owned-objects.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
 import { maxModelLength } from '../models/name-pattern.ts'
@@ -32,6 +33,8 @@ export type RequestRules = RequestBodyLimits & {
   models: Pick<Models, 'resolve' | 'needsName' | 'targetNamed' | 'listed'>
   responseIds: ResponseIds
   objectIds: ObjectIds
+  /** Undefined without a database. */
+  ownedObjects: OwnedObjects | undefined
   endpoints: Pick<Endpoints, 'match'>
   jsonLimits: JsonLimits
   estimate: LlmState['estimate']
