@@ -1,18 +1,18 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
-import { parseExactObject } from './exact-json.ts'
+import { objectOf } from './stream-event.ts'
 import { invalidResponse, readStreamError, type UpstreamError } from './upstream-error.ts'
 
 /**
  * Reads an event of a streamed chat completion: a chunk, or undefined for the end marker. Throws
  * `GatewayError('upstream_invalid')` for other data, and for an end marker before the end of the answer.
  */
-export function readChatChunk({ data }: SseEvent, isComplete: boolean): JsonObject | undefined {
-  if (data === '[DONE]') {
+export function readChatChunk(event: SseEvent, isComplete: boolean): JsonObject | undefined {
+  if (!('json' in event) && event.data === '[DONE]') {
     if (!isComplete) throw invalidResponse('the stream ended before the answer did')
     return undefined
   }
-  const chunk = parseExactObject(data)
+  const chunk = objectOf(event)
   if (chunk === undefined) throw invalidResponse('an event of the stream is not a JSON object')
   return chunk
 }

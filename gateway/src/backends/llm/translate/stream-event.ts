@@ -14,9 +14,9 @@ const objectEvent: ObjectEvent = {
 }
 
 /** An event of an API that is mostly translated further. */
-export function createObjectEvent(event: string, json: JsonObject): SseEvent {
+export function createObjectEvent(event: string | undefined, json: JsonObject): SseEvent {
   const created: ObjectEvent = Object.create(objectEvent)
-  created.event = event
+  if (event !== undefined) created.event = event
   created.json = json
   return created
 }

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
 import { createStreamBudget } from '../limits.ts'
+import { createObjectEvent } from '../stream-event.ts'
 import { countsFromResponses, toChatUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import {
@@ -81,7 +82,7 @@ export function responseStreamToChunks(context: TranslationContext): StreamTrans
   function chunk(content: JsonObject): SseEvent {
     // Like OpenAI: all other chunks contain a null usage if usage was requested.
     const usage = context.includeUsage ? { usage: null } : undefined
-    return { data: JSON.stringify({ ...head, ...usage, ...content }) }
+    return createObjectEvent(undefined, { ...head, ...usage, ...content })
   }
 }
 

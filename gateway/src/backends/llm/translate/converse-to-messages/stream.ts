@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { awsErrorType } from '../../../../pipeline/errors.ts'
-import { parseExactObject } from '../exact-json.ts'
+import { objectOf } from '../stream-event.ts'
 import { countsFromMessages, noTokens } from '../token-counts.ts'
 import type { StreamTranslator } from '../translate.ts'
 import { invalidResponse, readStreamError, truncatedStream, type UpstreamError } from '../upstream-error.ts'
@@ -45,9 +45,9 @@ export function messagesStreamToConverse(): StreamTranslator {
     get state() {
       return state
     },
-    event({ data }) {
+    event(event) {
       if (state !== 'open') return []
-      const body = parseExactObject(data)
+      const body = objectOf(event)
       if (body === undefined) throw invalidResponse('an event of the stream is not a JSON object')
       return read(body)
     },

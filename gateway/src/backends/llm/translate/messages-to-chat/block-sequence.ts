@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { createNestingScan, type NestingScan } from '../exact-json.ts'
 import type { StreamBudget } from '../limits.ts'
+import { createObjectEvent } from '../stream-event.ts'
 import { invalidResponse } from '../upstream-error.ts'
 
 /** Type and head of a content block. */
@@ -162,5 +163,5 @@ function toDelta(content: BlockKind, fragment: string): JsonObject {
 
 /** An event of the messages API; its type is both in the event line and in the data. */
 export function toEvent(data: JsonObject & { type: string }): SseEvent {
-  return { event: data.type, data: JSON.stringify(data) }
+  return createObjectEvent(data.type, data)
 }
