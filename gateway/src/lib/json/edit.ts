@@ -4,11 +4,18 @@ import type { JsonText } from './text.ts'
 /** The text of one member's value; undefined without such a member. */
 export function memberText(json: JsonText, name: string): string | undefined {
   const { large } = json
-  const member = (large?.members ?? membersOf(json.text)).find((entry) => entry.name === name)
+  const member = membersIn(json).find((entry) => entry.name === name)
   if (member === undefined) return undefined
   return large
     ? large.bytes.toString('utf8', member.valueStart, member.valueEnd)
     : json.text.slice(member.valueStart, member.valueEnd)
+}
+
+/** Positions of the members, located once: a call may read several members and edit the object. */
+function membersIn(json: JsonText): readonly JsonMember[] {
+  if (json.large) return json.large.members
+  json.members ??= membersOf(json.text)
+  return json.members
 }
 
 /** Changes of the outermost object: JSON texts to set, names to remove. */
@@ -18,7 +25,7 @@ export type JsonEdits = { set?: ReadonlyMap<string, string>; remove?: ReadonlySe
 export function editTopLevel(json: JsonText, edits: JsonEdits): string {
   if (json.large) return editBytes(json, edits).toString()
   const { text } = json
-  const places = { members: membersOf(text), open: text.indexOf('{') + 1, end: text.length }
+  const places = { members: membersIn(json), open: text.indexOf('{') + 1, end: text.length }
   let result = ''
   for (const piece of editPieces(places, edits)) {
     result += typeof piece === 'string' ? piece : text.slice(piece.from, piece.to)

@@ -38,6 +38,8 @@ export type JsonText = {
   value: JsonObject
   /** Whether it has numbers beyond 2^53, which `value` has rounded; undefined if not inspected. */
   hasLargeNumbers?: boolean
+  /** Members of the text, once they have been located. */
+  members?: readonly JsonMember[]
   /** A large object as bytes, with the positions of its members; its text is decoded on demand. */
   large?: LargeText | undefined
 }

@@ -212,8 +212,11 @@ function objectsOf(
   const refusal = checkFiles(body, ownFiles, permits) ?? checkCloudObjects(endpoint, body, permits)
   if (refusal !== undefined) return refusal
   if (endpoint === 'responses' && !isStoring) return noIds
-  const owner = ownerOf(exchange)
-  const open: ObjectRules['open'] = (id, kind) => responseIds.openObject(id, kind, owner)
+  let owner: string | undefined
+  const open: ObjectRules['open'] = (id, kind) => {
+    owner ??= ownerOf(exchange)
+    return responseIds.openObject(id, kind, owner)
+  }
   return readObjects(endpoint, body, { open, withoutMac, permits })
 }
 

@@ -38,6 +38,8 @@ function findIn(
   if (!isJsonObject(value) || places.isSkipped?.(value) === true) return undefined
   const own = check(value)
   if (own !== undefined) return own
+  // Most parts are texts. A search for each name would take longer than the check of the body.
+  if (!hasParts(value)) return undefined
   for (const name of places.nested) {
     const found = findIn(value[name], places, check)
     if (found !== undefined) return `.${name}${found}`
@@ -48,6 +50,12 @@ function findIn(
     if (found !== undefined) return `.variables.${name}${found}`
   }
   return undefined
+}
+
+/** Whether a member is an object or a list. */
+function hasParts(value: JsonObject): boolean {
+  for (const name in value) if (typeof value[name] === 'object') return true
+  return false
 }
 
 /** Returns the path of the first object in a value, at any depth, that a check refuses. */
