@@ -65,3 +65,36 @@ describe('configured fields of Converse', () => {
     expect(await sentFor(claude, body, 'count-tokens')).toEqual(body)
   })
 })
+
+describe('configured limits of models of the Responses API', () => {
+  const model = { name: '*', provider: 'openai', params: { model: 'gpt-5-pro' } } as const
+  const sentBy = async (fields: Partial<ModelConfig>, path: string, body: object) => {
+    const gateway = fixtureGateway({ models: [{ ...model, ...fields }] }, () => jsonReply({}))
+    await call(gateway, { path, body })
+    const [sent] = gateway.sent
+    return sent && bodyOf(sent)
+  }
+  const clients: [path: string, body: object][] = [
+    ['/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }],
+    ['/v1/messages', { model: 'm', max_tokens: 90, messages: [{ role: 'user', content: 'Hi' }] }],
+    ['/v1beta/models/m:generateContent', { contents: [{ parts: [{ text: 'Hi' }] }] }],
+    ['/model/m/converse', { messages }],
+  ]
+
+  it.each(clients)('apply to clients of %s', async (path, body) => {
+    expect(await sentBy({ overrides: { max_tokens: 50 } }, path, body)).toMatchObject({
+      max_output_tokens: 50,
+    })
+  })
+
+  it('are those of the client if they are defaults', async () => {
+    const path = '/v1beta/models/m:generateContent'
+    const defaults = { max_completion_tokens: 50 }
+    const generationConfig = { maxOutputTokens: 70 }
+    const contents = [{ parts: [{ text: 'Hi' }] }]
+    expect(await sentBy({ defaults }, path, { contents })).toMatchObject({ max_output_tokens: 50 })
+    expect(await sentBy({ defaults }, path, { contents, generationConfig })).toMatchObject({
+      max_output_tokens: 70,
+    })
+  })
+})

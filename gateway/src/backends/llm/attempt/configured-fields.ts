@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from '../../../lib/json/json.ts'
 import type { Target } from '../models/target.ts'
-import type { ClientEndpoint } from '../request/endpoints.ts'
+import type { ClientEndpoint, Endpoint } from '../request/endpoints.ts'
 import { isGeminiEndpoint } from '../request/gemini-path.ts'
 
 /** Fields of the configuration: JSON texts by field, and fields of the client that are not sent. */
@@ -65,6 +65,23 @@ export function fieldsAround(
   return {
     before: fieldsNamed(all, (name) => converseNames.has(name)),
     after: fieldsNamed(all, (name) => !converseNames.has(name)),
+  }
+}
+
+/** Names of the limit in chat completions and messages. */
+const limitNames: ReadonlySet<string> = new Set(['max_tokens', 'max_completion_tokens'])
+
+/** The configured fields for a body of an API; a limit has its name in the Responses API. */
+export function namedFor(upstream: Endpoint, fields: ConfiguredFields): ConfiguredFields {
+  if (upstream !== 'responses') return fields
+  const nameOf = (name: string) => (limitNames.has(name) ? 'max_output_tokens' : name)
+  const renamed = (texts: ReadonlyMap<string, string>) =>
+    new Map([...texts].map(([name, text]) => [nameOf(name), text]))
+  const { overrides, defaults, removed = none } = fields
+  return {
+    overrides: renamed(overrides),
+    defaults: renamed(defaults),
+    removed: new Set([...removed].map(nameOf)),
   }
 }
 

@@ -20,7 +20,7 @@ import { readExactObject, withExactNumbers } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
 import { setAnthropicFields } from './anthropic-fields.ts'
-import { converseFields, fieldsAround, setConfigured } from './configured-fields.ts'
+import { converseFields, fieldsAround, namedFor, setConfigured } from './configured-fields.ts'
 import { requestsWithModel } from './embed-requests.ts'
 import { endpointLabels } from './endpoint-labels.ts'
 import { realtimeRequest } from './realtime-request.ts'
@@ -366,7 +366,7 @@ function translateRequest(
     return { kind: 'refused', refusal: { status: 400, code: 'unsupported_parameter', message, param } }
   }
   const { settings } = translated
-  if (after) setConfigured(translated.body, after)
+  if (after) setConfigured(translated.body, namedFor(translation.upstream, after))
   const body = withRenamedLimit(translated.body, translation, { target, model })
   const streaming = edited['stream'] === true
   const changes = target.provider.changesFor?.(translation.upstream, { model, streaming })
