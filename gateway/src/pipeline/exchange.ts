@@ -227,6 +227,8 @@ export interface LlmState {
   message: LlmMessage | undefined
   /** The call costs nothing, so that an exhausted budget admits it. */
   isFree?: boolean
+  /** The provider has started the call by itself: limits and budgets charge it, and do not refuse it. */
+  isCommitted?: boolean
   /** Set at the end of a call that corrects charges of an earlier one; `policies/budgets` applies it. */
   settlement?: Settlement | undefined
   /** Runs a check for each request of a batch, up to the first refusal; undefined for other calls. */

@@ -355,9 +355,12 @@ describe('the responses of a connection', () => {
       error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
     })
     expect(provider.connections[0]?.events.filter(({ type }) => type === 'response.create')).toHaveLength(2)
-    // A response that the provider starts by itself is cancelled, and ends the connection.
+    // A transcription or response that the provider starts by itself ends the connection, and is charged.
     client.send({ type: 'input_audio_buffer.commit' })
     expect(await within('close', client.closed)).toMatchObject({ code: 1008 })
+    await until('line of the refused call', () =>
+      gateway.requests().some(({ keyId, totalTokens }) => keyId === 'limited' && totalTokens === 5),
+    )
     expect(await refusal(keys.limited)).toMatchObject({ status: 429 })
   })
 

@@ -84,6 +84,38 @@ describe('a connection', () => {
     expect(calls.current.facts.jwt).toMatchObject({ sub: 'ada' })
   })
 
+  it('is refused after a logout, without a change of the configuration', async () => {
+    const { calls } = opened([rule])
+    const session = { endsAt: 60_000, isEnded: () => isLoggedOut }
+    let isLoggedOut = false
+    Object.assign(calls.current.auth, { session })
+    expect(await calls.recheck(false)).toBeUndefined()
+    isLoggedOut = true
+    expect(await calls.recheck(false)).toMatchObject({ status: 401 })
+  })
+
+  it('runs all policies of a call that the provider has started', async () => {
+    const entered: string[] = []
+    const limit = (name: string): Policy => ({
+      name,
+      repeats: 'call',
+      onRequest(exchange) {
+        entered.push(name)
+        if (name === 'failing') throw new Error('unavailable')
+        return refuse(exchange, { status: 429, code: 'rate_limit_exceeded', message: 'no' })
+      },
+    })
+    const { calls } = opened([limit('failing'), limit('limits'), limit('budgets')])
+    expect(await calls.start(() => {})).toMatchObject({ kind: 'refused' })
+    expect(entered).toEqual(['failing'])
+    const committed = await calls.start((exchange) => {
+      const operation = { operation: 'realtime', api: 'realtime' } as const
+      exchange.llm = { operation, estimate: undefined, message: undefined, isCommitted: true }
+    })
+    expect(committed.kind).toBe('admitted')
+    expect(entered.slice(1)).toEqual(['failing', 'limits', 'budgets'])
+  })
+
   it('is refused after the end of its session', async () => {
     const { calls, clock } = opened([rule])
     clock.advance(60_000)

@@ -55,7 +55,11 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
     prepare(call)
     const entered: Policy[] = []
     const handled = { route, listener, entered }
-    const reply = await enter(call, policiesThatRepeat('call', call), entered)
+    const policies = policiesThatRepeat('call', call)
+    const reply =
+      call.llm?.isCommitted === true
+        ? await enterAll(call, policies, entered)
+        : await enter(call, policies, entered)
     const end = (delivery: Delivery) => parts.end(call, delivery, handled)
     if (reply === undefined) return { kind: 'admitted', exchange: call, end }
     end({ complete: true, status: reply.status, bytesSent: 0, firstByteAt: undefined })
@@ -63,9 +67,9 @@ export function createConnectionCalls(opening: Opening, parts: CallParts): Conne
   }
 
   async function recheck(isExpired: boolean): Promise<Reply | undefined> {
+    if (hasEnded(opening.exchange, clock)) return sessionEnded
     const latest = parts.listener()
     if (latest === listener && !isExpired) return undefined
-    if (hasEnded(opening.exchange, clock)) return sessionEnded
     const fresh = requestAgain(opening.exchange, received, clock)
     if (latest?.kind !== 'http') return routeRemoved
     const found = latest.match(fresh.facts.request, fresh.connection)
@@ -118,7 +122,8 @@ const routeRemoved: Reply = { status: 404, headers: {}, body: Buffer.from('the r
 const sessionEnded: Reply = { status: 401, headers: {}, body: Buffer.from('the session has ended') }
 
 function hasEnded({ auth: { session } }: Exchange, clock: Clock): boolean {
-  return session?.endsAt !== undefined && clock.now() >= session.endsAt
+  if (session === undefined) return false
+  return session.isEnded?.() === true || (session.endsAt !== undefined && clock.now() >= session.endsAt)
 }
 
 /** Whether the policies of a later configuration apply to a connection without another request. */
@@ -148,6 +153,22 @@ async function enter(
     return undefined
   } catch (error) {
     return replyToError(exchange, error)
+  }
+}
+
+/** Runs the request phase of all policies for a call that cannot be refused, so that it is charged. */
+async function enterAll(
+  exchange: Exchange,
+  policies: readonly Policy[],
+  entered: Policy[],
+): Promise<undefined> {
+  for (const policy of policies) {
+    entered.push(policy)
+    try {
+      await policy.onRequest?.(exchange)
+    } catch (error) {
+      exchange.log.failure ??= error
+    }
   }
 }
 

@@ -4,6 +4,8 @@ export type LoginSession = {
   readonly logoutPath?: string | undefined
   /** Absolute end, in milliseconds since the epoch. */
   readonly endsAt?: number | undefined
+  /** Whether a logout has ended the session before that. */
+  isEnded?(): boolean
   /** Values of `set-cookie` for the reply. */
   readonly setCookies?: readonly string[] | undefined
 }

@@ -296,6 +296,16 @@ describe('budgets', () => {
     expect(refused.log.refusedBy).toBe('budget: key: daily')
   })
 
+  it('charge calls that the provider has started, also above the limit', () => {
+    const world = worldOf([{ ...team, limit: { tokens: 5 } }])
+    expect(call(world, 5)).toBeDefined()
+    expect(call(world, 1)).toBeUndefined()
+    const exchange = requestOf()
+    if (exchange.llm) exchange.llm.isCommitted = true
+    expect(admit(world, exchange)).toBeUndefined()
+    expect(end(world, exchange, 7).charges).toMatchObject([{ amount: 7 }])
+  })
+
   it('do not apply to model lists and token counts', () => {
     const world = worldOf([{ ...team, limit: { tokens: 1 } }])
     call(world, 1)

@@ -129,14 +129,14 @@ function reserve(budget: Budget, request: Request): Reply | undefined {
   const window = budget.windowAt(now)
   const value = budget.valueOf(exchange)
   const place: Place = { budget, value, window }
-  const isAudit = rule.action === 'audit'
-  const mustKnow = budget.failsClosed && !isAudit
+  const isUnlimited = rule.action === 'audit' || exchange.llm?.isCommitted === true
+  const mustKnow = budget.failsClosed && !isUnlimited
   if (mustKnow && isStale(step)) return refuseUnknown(place, request)
   const amount = rule.unit === 'tokens' ? estimate.tokens : (estimate.picodollars ?? 0)
   const reservation = accounts.reserve(budget.accountOf(window, value), {
     limit: rule.limit,
     amount,
-    isUnlimited: isAudit,
+    isUnlimited,
     mustFit: estimate.isCharge,
     levels,
     endsAt: window.end,

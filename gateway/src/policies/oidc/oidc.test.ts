@@ -98,6 +98,10 @@ describe('a login', () => {
     const { exchange } = await visit('/app', '', cookieOf(reply))
     expect(exchange.facts.jwt).toMatchObject({ sub: 'ada', email: 'signed@example.com', name: 'Ada', big: 1 })
     expect(exchange.facts.jwt).not.toHaveProperty('nonce')
+    expect(exchange.auth.session?.isEnded?.()).toBe(false)
+    // A connection that this request has opened ends.
+    await visit('/oauth/callback/logout', '', cookieOf(reply))
+    expect(exchange.auth.session?.isEnded?.()).toBe(true)
     expect(exchange.auth.session).toMatchObject({ logoutPath: '/oauth/callback/logout' })
   })
 

@@ -46,11 +46,13 @@ export function compileSessionCheck(options: SessionCheckOptions): Policy {
   function admit(exchange: Exchange, session: Session, text: string | undefined): undefined {
     exchange.facts.jwt ??= session.claims
     const setCookies = text === undefined ? renewed(exchange, session) : stored(exchange, text, session)
+    const outer = exchange.auth.session
     exchange.auth.session = {
       logoutPath: paths.logout,
       endsAt: session.endsAt,
-      ...exchange.auth.session,
-      setCookies: [...(exchange.auth.session?.setCookies ?? []), ...setCookies],
+      ...outer,
+      isEnded: () => outer?.isEnded?.() === true || options.isEnded(session.id),
+      setCookies: [...(outer?.setCookies ?? []), ...setCookies],
     }
     return undefined
   }

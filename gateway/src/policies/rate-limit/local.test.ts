@@ -186,6 +186,20 @@ describe('token limits', () => {
     expect(limitStatus(call(policies))).toBe('200 3 1 3540 -')
   })
 
+  it('charge calls that the provider has started, also above the limit', () => {
+    const policies = policiesOf([{ tokens: 10, unit: 'Minutes', key: 'apiKey.id' }], fixtureContext())
+    const exchange = fixtureExchange({}, { apiKey: { id: 'a' }, usage: fixtureUsage(4) })
+    exchange.llm = {
+      operation: { operation: 'chat', api: 'chat_completions' },
+      estimate: undefined,
+      message: undefined,
+    }
+    exchange.llm.isCommitted = true
+    for (let count = 0; count < 3; count += 1) throughPolicies(policies, { ...exchange, limits: undefined })
+    expect(call(policies, { apiKey: { id: 'a' } }).status).toBe(429)
+    expect(throughPolicies(policies, { ...exchange, limits: undefined }).status).toBe(200)
+  })
+
   it('do not limit reads, which cost no tokens', () => {
     const policies = policiesOf([{ tokens: 10, unit: 'Minutes' }], fixtureContext())
     spend(policies, 10)

@@ -89,7 +89,7 @@ function admit(exchange: Exchange, step: Step): Reply | undefined {
   const nowMs = wholeMs(clock)
   for (const limit of keyed) limit.select(exchange)
   lockAll(lockOrder, nowMs)
-  const isAdmitted = !limits.some(isLimitExhausted)
+  const isAdmitted = exchange.llm?.isCommitted === true || !limits.some(isLimitExhausted)
   if (isAdmitted) limits.forEach(consumeRequest)
   for (const { buckets } of lockOrder) buckets.unlock()
   for (const { buckets } of keyed) buckets.settle(nowMs)

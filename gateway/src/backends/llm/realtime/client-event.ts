@@ -4,6 +4,7 @@ import type { ReadJson } from '../../../lib/json/read.ts'
 import { type JsonText, readJsonObject } from '../../../lib/json/text.ts'
 import type { ModelAccess } from '../../../pipeline/exchange.ts'
 import { findAmbiguousRealtimeName } from '../../../pipeline/llm-names.ts'
+import { refusalOf } from '../stored/provider-objects.ts'
 import type { RealtimeError } from './error-event.ts'
 
 /** An event of the client that may be forwarded, or the error for it. */
@@ -16,6 +17,8 @@ export type ConnectionModels = {
   readonly requested: string
   readonly upstream: string
   readonly access: ModelAccess | undefined
+  /** Whether clients may name prompts in the account of the provider. */
+  readonly permitsPrompts: boolean
 }
 
 /** Checks that a message of the client is an event with one interpretation. */
@@ -52,7 +55,9 @@ export function withUpstreamModel(
     const isPermitted = typeof name === 'string' && models.access?.allows(name) !== false
     if (!isPermitted) return notAllowed(`${member}.${path}`, 'Model is not allowed for this API key')
   }
-  const { model } = settings
+  const { model, prompt } = settings
+  if (prompt !== undefined && prompt !== null && !models.permitsPrompts)
+    return foreignPrompt(`${member}.prompt`)
   if (model === undefined || model === null || model === models.upstream) return { kind: 'event', type, json }
   if (model !== models.requested)
     return notAllowed(
@@ -70,6 +75,11 @@ export function withUpstreamModel(
 
 function notAllowed(param: string, message: string): ClientEvent {
   return { kind: 'error', error: { type: 'permission_error', code: 'model_not_allowed', message, param } }
+}
+
+function foreignPrompt(param: string): ClientEvent {
+  const { code, message } = refusalOf(param)
+  return { kind: 'error', error: { type: 'invalid_request_error', code, message, param } }
 }
 
 /** The models of transcriptions in a session, by path: of the current API and of its beta. */

@@ -3,6 +3,7 @@ import { editTopLevel } from '../../../lib/json/edit.ts'
 import { readJson } from '../../../lib/json/read.ts'
 import { type JsonText, readJsonObject } from '../../../lib/json/text.ts'
 import { closeCodes } from '../../../net/websocket/frame.ts'
+import { isOfClient } from '../models/target.ts'
 import { readClientEvent, withUpstreamModel } from './client-event.ts'
 import { errorEvent, errorOf, eventIdOf, type RealtimeError } from './error-event.ts'
 import type { MessageHandler, SessionParts } from './parts.ts'
@@ -15,6 +16,8 @@ export function createClientMessages(parts: SessionParts): MessageHandler {
   const { connection, client, upstream, watch, responses, checks } = parts
   const { end } = parts.ending
   const { candidate, exchange } = connection
+  const { target } = candidate
+  const permitsPrompts = target.sharedObjects.has('prompts') || isOfClient(target)
   const requested = exchange.facts.llm?.requestModel ?? candidate.model
 
   async function fromClient(bytes: Buffer, isText: boolean): Promise<void> {
@@ -23,7 +26,7 @@ export function createClientMessages(parts: SessionParts): MessageHandler {
     const read = readClientEvent(await readJson(bytes, parts.context.workQueue, parts.limits.json))
     if (read.kind === 'error') return report(read.error, undefined)
     const access = parts.calls.current.auth.models
-    const event = withUpstreamModel(read, { requested, upstream: candidate.model, access })
+    const event = withUpstreamModel(read, { requested, upstream: candidate.model, access, permitsPrompts })
     if (event.kind === 'error') return report(event.error, read.json)
     if (event.type === 'response.create') return requestResponse(withEventId(event.json), event.json)
     const checked = await checks.request(event.type, event.json)

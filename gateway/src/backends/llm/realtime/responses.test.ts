@@ -23,7 +23,8 @@ function recordedCalls(admits: () => boolean = () => true): { calls: ConnectionC
       async start(prepare) {
         const exchange: Exchange = { ...fixtureExchange(), facts: { ...current.facts } }
         prepare(exchange)
-        if (!admits()) return { kind: 'refused', exchange, reply: refused }
+        if (!admits() && exchange.llm?.isCommitted !== true)
+          return { kind: 'refused', exchange, reply: refused }
         return {
           kind: 'admitted',
           exchange,
@@ -82,10 +83,16 @@ describe('the responses of a connection', () => {
 
   it('are admitted at their start if the provider starts them', async () => {
     let isOpen = true
-    const responses = responsesOf(recordedCalls(() => isOpen))
+    const recorded = recordedCalls(() => isOpen)
+    const responses = responsesOf(recorded)
     expect(await responses.created({ id: 'r1' })).toBeUndefined()
     isOpen = false
     expect(await responses.created({ id: 'r2' })).toBe(refused)
+    expect(responses.activeIds()).toEqual(['r1', 'r2'])
+    responses.done({ id: 'r2', status: 'cancelled', usage })
+    expect(await responses.transcribed({ usage: { type: 'tokens', ...usage } }, 'm')).toBe(refused)
+    // Charged although they are refused.
+    expect(recorded.ended).toEqual(['9 false', '9 true'])
     expect(errorOf(refused)).toMatchObject({ type: 'rate_limit_error', code: 'rate_limit_exceeded' })
   })
 
@@ -172,11 +179,25 @@ describe('the responses of a connection', () => {
 })
 
 describe('events', () => {
-  const models = { requested: 'voice', upstream: 'gpt-realtime', access: undefined }
-  const edited = (value: object) => {
+  const models = { requested: 'voice', upstream: 'gpt-realtime', access: undefined, permitsPrompts: false }
+  const edited = (value: object, permitsPrompts = false) => {
     const read = readClientEvent(event(value))
-    return read.kind === 'event' ? withUpstreamModel(read, models) : read
+    return read.kind === 'event' ? withUpstreamModel(read, { ...models, permitsPrompts }) : read
   }
+
+  it.each([
+    ['session.update', 'session'],
+    ['transcription_session.update', 'session'],
+    ['response.create', 'response'],
+  ])('of the client name no prompts of the provider: %s', (type, member) => {
+    const naming = { type, [member]: { prompt: { id: 'pmpt_1' } } }
+    expect(edited(naming)).toMatchObject({
+      kind: 'error',
+      error: { code: 'object_not_found', param: `${member}.prompt` },
+    })
+    expect(edited(naming, true).kind).toBe('event')
+    expect(edited({ type, [member]: { prompt: null } }).kind).toBe('event')
+  })
 
   it('of the client name the model of the provider', () => {
     const renamed = edited({ type: 'session.update', session: { model: 'voice', instructions: 'x' } })

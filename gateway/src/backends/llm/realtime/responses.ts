@@ -16,7 +16,10 @@ import { createPendingResponses, type ProviderError } from './pending-responses.
 export type RealtimeResponses = {
   /** Admits a response that the client requests. Returns the reply of a refusal. */
   request(event: JsonText): Promise<Reply | undefined>
-  /** Admits a response that the provider has started by itself; those requested are admitted. */
+  /**
+   * Admits a response that the provider has started by itself; those requested are admitted. A refused one is
+   * in progress until its end, and charged.
+   */
   created(response: JsonObject): Promise<Reply | undefined>
   /** Counts generated text of a response, for an estimate of its usage. */
   generated(id: string | undefined, bytes: number): void
@@ -48,6 +51,9 @@ type Turn = {
   readonly eventId: string | undefined
 }
 
+/** Whether a call may be refused: those that the provider has started are charged in any case. */
+type CallState = 'requested' | 'committed'
+
 /** Responses that a client may request before the provider has created them. */
 const maxPending = 32
 
@@ -64,14 +70,24 @@ export function createResponses(
   /** The connection has ended, maybe during the admission of a response. */
   let isOver = false
 
-  async function start(json: JsonText): Promise<Turn | Reply> {
+  async function start(json: JsonText, state: CallState = 'requested'): Promise<Turn | Reply> {
     let attempt: Attempt | undefined
     const call = await calls.start((exchange) => {
       attempt = describeCall(exchange, connection, json)
+      if (exchange.llm && state === 'committed') exchange.llm.isCommitted = true
     })
     if (call.kind === 'refused') return call.reply
     if (attempt === undefined) throw new Error('a call was not described')
     return { call, attempt, eventId: eventIdOf(json.value['event_id']) }
+  }
+
+  /** Starts a call that the provider has started already. A refused one is charged, too. */
+  async function startOwn(): Promise<{ turn: Turn; refusal: Reply | undefined } | Reply> {
+    const json = withoutEvent(connection)
+    const turn = await start(json)
+    if (!('status' in turn)) return { turn, refusal: undefined }
+    const committed = await start(json, 'committed')
+    return 'status' in committed ? committed : { turn: committed, refusal: turn }
   }
 
   function begin(turn: Turn): Turn {
@@ -111,12 +127,12 @@ export function createResponses(
     },
     async created({ id }) {
       const requested = pending.takeFirst()
-      const turn = requested ?? (await start(withoutEvent(connection)))
-      if ('status' in turn) return turn
-      begin(turn)
+      const started = requested ? { turn: requested, refusal: undefined } : await startOwn()
+      if ('status' in started) return started
+      const turn = begin(started.turn)
       if (typeof id === 'string' && !active.has(id) && !isOver) active.set(id, turn)
       else end(turn, false)
-      return undefined
+      return started.refusal
     },
     generated(id, bytes) {
       const attempt = id === undefined ? undefined : active.get(id)?.attempt
@@ -152,14 +168,14 @@ export function createResponses(
     async transcribed(event, model) {
       const usage = usageIn('realtime', event)
       if (usage === undefined) return undefined
-      const turn = await start(withoutEvent(connection))
-      if ('status' in turn) return turn
-      const { attempt } = begin(turn)
+      const started = await startOwn()
+      if ('status' in started) return started
+      const { attempt } = begin(started.turn)
       attempt.usage = usage
       attempt.usageFinal = true
       attempt.responseModel = model
-      end(turn, true)
-      return undefined
+      end(started.turn, true)
+      return started.refusal
     },
     exchangeOf: (id) => active.get(id)?.attempt.exchange,
     activeIds: () => [...active.keys()],

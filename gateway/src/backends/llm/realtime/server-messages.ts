@@ -5,11 +5,11 @@ import { transcriptionModels } from './client-event.ts'
 import { errorEvent, errorOf, eventIdOf, type RealtimeError } from './error-event.ts'
 import { createHeldResponses } from './held-responses.ts'
 import type { MessageHandler, SessionParts } from './parts.ts'
-import { cancelEvent, generatedBy, objectIn, readServerEvent, type ServerEvent } from './server-event.ts'
+import { generatedBy, objectIn, readServerEvent, type ServerEvent } from './server-event.ts'
 
 /** Creates the handler of messages of the provider: they are counted, and checked before forwarding. */
 export function createServerMessages(parts: SessionParts): MessageHandler {
-  const { client, upstream, watch, ending, responses, checks } = parts
+  const { client, watch, ending, responses, checks } = parts
   const { end } = ending
   const forwardChecked = createCheckedForwarding(parts)
   let transcriptionModel: string | undefined
@@ -60,12 +60,9 @@ export function createServerMessages(parts: SessionParts): MessageHandler {
       case 'response.created': {
         const response = objectIn(read.event(), 'response')
         const refusal = await responses.created(response)
-        if (refusal === undefined) {
-          ending.responseStarted(response['id'])
-          return undefined
-        }
-        await upstream.send(cancelEvent(response['id']))
-        return errorOf(refusal)
+        if (refusal === undefined) ending.responseStarted(response['id'])
+        // The end of the connection cancels the response.
+        return refusal && errorOf(refusal)
       }
       case 'response.done':
         responses.done(objectIn(read.event(), 'response'))

@@ -137,6 +137,7 @@ function checkRequests(
   descriptors: readonly CompiledDescriptor[],
   exchange: Exchange,
 ): Promise<Reply | undefined> | undefined {
+  if (exchange.llm?.isCommitted === true) return undefined
   const hits: Hit[] = []
   for (const { describe, costOfRequest } of descriptors) {
     const descriptor = describe(exchange.facts)
@@ -159,17 +160,22 @@ function checkTokens(
     if (descriptor !== undefined) described.push({ compiled, descriptor })
   }
   if (described.length === 0) return undefined
+  const reserve = () => {
+    requestLimitsOf(exchange).reservations.push({
+      release() {},
+      charge: (totalTokens) => report(limiter, described, exchange, totalTokens),
+    })
+  }
+  if (exchange.llm?.isCommitted === true) {
+    reserve()
+    return undefined
+  }
   return checkBudgets(
     limiter,
     described.map(({ descriptor }) => ({ descriptor, hits: 0 })),
     exchange,
   ).then((refusal) => {
-    if (refusal === undefined) {
-      requestLimitsOf(exchange).reservations.push({
-        release() {},
-        charge: (totalTokens) => report(limiter, described, exchange, totalTokens),
-      })
-    }
+    if (refusal === undefined) reserve()
     return refusal
   })
 }
