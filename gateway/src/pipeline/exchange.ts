@@ -19,7 +19,7 @@ import type { RetainedFacts } from './facts/retained-facts.ts'
 import type { Forwarding } from './forwarding/forwarding.ts'
 import type { KeyLimit } from './keys/key-limits.ts'
 import type { BudgetStatus, RequestLimits, Settlement } from './limits/limits.ts'
-import type { LlmMessage } from './llm-message.ts'
+import type { LlmApi, LlmMessage } from './llm-message.ts'
 import type { LoginSession, UiFacts } from './login/login.ts'
 import type { GuardDecision, Recording } from './recording/recording.ts'
 import type { RequestTrace } from './tracing/trace.ts'
@@ -214,6 +214,18 @@ export function createAuthState(): AuthState {
   }
 }
 
+/** Results of a batch that a call reads. Each has the response of a request of the batch. */
+export type BatchResults = {
+  readonly api: LlmApi
+  /** `guardrails` of the model, as configured. */
+  guardrailsOfModels(): readonly object[]
+  /**
+   * Checks one response, as the answer of an exchange of its own. Set by policies that check responses of the
+   * model; results are forwarded without a check otherwise.
+   */
+  check?: ((exchange: Exchange, reply: Reply) => Reply | Promise<Reply>) | undefined
+}
+
 /**
  * State of an LLM request; written by `backends/llm`, which adds its private slots by declaration merging.
  * The slots of the backend are typed there, because this folder does not depend on backends.
@@ -225,6 +237,8 @@ export interface LlmState {
   readonly estimate: ((exchange: Exchange) => CallEstimate) | undefined
   /** The exchange of texts between client and model; undefined for other requests. */
   message: LlmMessage | undefined
+  /** Results of a batch that the call reads; undefined for other calls. */
+  results?: BatchResults | undefined
   /** The call costs nothing, so that an exhausted budget admits it. */
   isFree?: boolean
   /** The provider has started the call by itself: limits and budgets charge it, and do not refuse it. */

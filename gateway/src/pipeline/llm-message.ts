@@ -38,8 +38,6 @@ export type LlmMessage = {
   readonly api: LlmApi
   /** The request has no texts: it reads a stored response. */
   readonly isAnswerOnly: boolean
-  /** The request is one of a batch, whose response is no response of this exchange. */
-  isBatched: boolean
   /** The body to forward; undefined after a provider was called. */
   request(): JsonText | undefined
   /** Replaces the forwarded body: the bytes of a JSON object. */

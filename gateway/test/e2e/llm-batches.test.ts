@@ -33,13 +33,18 @@ beforeAll(async () => {
           openAiModel('gpt-test', provider.url),
           openAiModel('masked', provider.url, { guardrails: { request: [secrets('mask')] } }),
           openAiModel('rejecting', provider.url, { guardrails: { request: [secrets('reject')] } }),
-          openAiModel('answering', provider.url, { guardrails: { response: [secrets('mask')] } }),
+          openAiModel('answering', provider.url, {
+            guardrails: {
+              response: [secrets('mask'), { regex: { action: 'reject', rules: [{ pattern: 'FORBIDDEN' }] } }],
+            },
+          }),
           openAiModel('ruled', provider.url, {
             authorization: {
               rules: [{ deny: 'llm.operation == "chat" && llmRequest.max_completion_tokens > 100' }],
             },
           }),
           anthropicModel('claude-test', provider.url),
+          anthropicModel('claude-answering', provider.url, { guardrails: { response: [secrets('reject')] } }),
           anthropicModel('claude-masked', provider.url, { guardrails: { request: [secrets('mask')] } }),
         ],
         policies: {
@@ -165,9 +170,34 @@ describe('files and batches of OpenAI', () => {
       status: 403,
       code: 'authorization_failed',
     })
-    await expect(upload(through, chat('answering', 'a'))).rejects.toThrow(/guards check the responses/)
     expect(provider.seen).toHaveLength(seen)
     expect((await upload(through, chat('ruled', 'a'))).object).toBe('file')
+  })
+
+  it('pass guards of responses with each result', async () => {
+    const { through } = openai
+    const texts = ['a SECRET', 'a FORBIDDEN word', 'ok']
+    const file = await upload(through, ...texts.map((text) => chat('answering', text)))
+    const batch = await start(through, file.id)
+    const { output_file_id: output } = await through.batches.retrieve(batch.id)
+    const content = await (await through.files.content(output ?? '')).text()
+    const [masked, refused, unchanged] = content
+      .trim()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line))
+    const answerOf = (text: string) => ({ response: { body: { choices: [{ message: { content: text } }] } } })
+    expect(masked).toMatchObject(answerOf('answering: a <masked>'))
+    expect(refused).toMatchObject({
+      custom_id: 'r1',
+      response: null,
+      error: { code: 'guardrail_intervention' },
+    })
+    expect(unchanged).toMatchObject(answerOf('answering: ok'))
+    expect(content).not.toMatch(/SECRET|FORBIDDEN/)
+    const named = { type: 'file' as const, file: { file_id: output ?? '' } }
+    await expect(
+      through.chat.completions.create({ model: 'gpt-test', messages: [{ role: 'user', content: [named] }] }),
+    ).rejects.toMatchObject({ status: 400, code: 'file_not_found' })
   })
 
   it('are charged to budgets when a batch is created', async () => {
@@ -220,6 +250,17 @@ describe('batches of Anthropic', () => {
     await expect(batches.delete(id)).rejects.toMatchObject({ status: 404 })
     const results = `${gateway.url}/v1/messages/batches/${id}/results`
     expect((await fetch(results, { headers: { 'x-api-key': otherKey } })).status).toBe(404)
+  })
+
+  it('pass guards of responses with each result', async () => {
+    const requests = [request('a', 'a SECRET', 'claude-answering'), request('b', 'b', 'claude-answering')]
+    const { id } = await anthropic.through.messages.batches.create({ requests })
+    const results = await resultsOf(anthropic.through, id)
+    expect(results).toMatchObject([
+      { custom_id: 'a', result: { type: 'errored' } },
+      { custom_id: 'b', result: { type: 'succeeded' } },
+    ])
+    expect(JSON.stringify(results)).not.toContain('SECRET')
   })
 
   it('pass guards with each request', async () => {

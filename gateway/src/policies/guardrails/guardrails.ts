@@ -3,7 +3,7 @@ import type { ThreadPool } from '../../lib/scheduling/thread-pool.ts'
 import { sourceOf } from '../../net/http/body.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { type Refusal, refuse, terminalEvent } from '../../pipeline/errors.ts'
+import { terminalEvent } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { LlmMessage } from '../../pipeline/llm-message.ts'
 import type { Policy } from '../../pipeline/policy.ts'
@@ -57,7 +57,7 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
   const hasResponseGuards = all.some(({ response }) => response.length > 0)
   const sharedOnly = joined(sharedSets)
 
-  function guardsOf(message: LlmMessage): Guards {
+  function guardsOf(message: Pick<LlmMessage, 'guardrailsOfModels'>): Guards {
     if (byModel.size === 0) return sharedOnly
     const configured = message.guardrailsOfModels()
     return configured.length === 0 ? sharedOnly : joined([...sharedSets, ...configured.map(setOf)])
@@ -82,22 +82,22 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
         clock,
       })
 
-  return {
+  const policy = {
     name: 'guardrails',
     isOfModels: byModel.size > 0,
-    onRequest(exchange) {
+    onRequest(exchange: Exchange) {
+      const results = exchange.llm?.results
+      if (results && guardsOf(results).response.length > 0) results.check = policy.onReply
       const message = exchange.llm?.message
       if (message === undefined) return undefined
       message.readsAnswer = hasResponseGuards
       const { request, response, streaming } = guardsOf(message)
       message.checksStreams = response.length > 0 && streaming !== 'disabled'
-      const refused = message.isBatched ? refuseUnchecked(response, exchange) : undefined
-      if (refused) return refused
       if (request.length === 0 || message.isAnswerOnly) return undefined
       const reading = createReading('request', scopesOf(request))
       return checkRequest(message, exchange, { reading, check: check(request, reading, exchange), threads })
     },
-    onReply(exchange, reply) {
+    onReply(exchange: Exchange, reply: Reply): Reply | Promise<Reply> {
       const message = exchange.llm?.message
       const answer = message?.answer
       if (message === undefined || answer === undefined) return reply
@@ -123,21 +123,7 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
       return delayReply(reply, exchange, { stream, streaming })
     },
   }
-}
-
-/** Refuses a request of a batch with guards of responses. Those that only audit are skipped. */
-function refuseUnchecked(response: readonly Guard[], exchange: Exchange): Reply | undefined {
-  if (!response.every(({ audit }) => audit)) return refuse(exchange, uncheckedResponses)
-  recordSkipped(response, exchange, 'response')
-  return undefined
-}
-
-/** Results of batches are files of any size, which guards do not read. */
-const uncheckedResponses: Refusal = {
-  status: 400,
-  code: 'unsupported_endpoint',
-  message:
-    'guards check the responses of this model, which they cannot do in a batch: use single calls or a model without such guards',
+  return policy
 }
 
 /** All scopes that guards name; undefined without any. */

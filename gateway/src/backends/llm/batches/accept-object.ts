@@ -3,7 +3,7 @@ import { exactObject } from '../../../lib/json/exact.ts'
 import type { JsonText } from '../../../lib/json/text.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
-import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { BatchResults, Exchange } from '../../../pipeline/exchange.ts'
 import { endpointLabels } from '../attempt/endpoint-labels.ts'
 import type { Candidate } from '../models/candidate.ts'
 import { maxModelLength } from '../models/name-pattern.ts'
@@ -13,6 +13,7 @@ import { kindsOffering } from '../providers/providers.ts'
 import { modelNotAllowed, modelTooLong, type RequestRules } from '../request/accept-call.ts'
 import { type Call, createCall } from '../request/call.ts'
 import { operations } from '../request/endpoints.ts'
+import { answerApiOf, configuredOf } from '../request/llm-message.ts'
 import { placeOf } from '../stored/sealed-ids.ts'
 import { checkRequests } from './batch-requests.ts'
 import type { ObjectCall } from './object-call.ts'
@@ -78,10 +79,18 @@ export function acceptObject(
   const { batch } = object
   exchange.llm.call = call
   exchange.llm.isFree = object.charge === undefined
+  exchange.llm.results = resultsOf(call, object)
   if (batch)
     exchange.llm.eachRequest = (check) =>
       checkRequests(exchange, batch, rules, (request) => check(request.exchange))
   return undefined
+}
+
+/** The results that a call reads, if they have texts of the model. */
+function resultsOf(call: Call, { action, stored }: ObjectCall): BatchResults | undefined {
+  const charge = action === 'content' ? stored?.charge : undefined
+  const api = charge && answerApiOf(charge.endpoint)
+  return api && { api, guardrailsOfModels: () => configuredOf(call, 'guardrails') }
 }
 
 /** Whether a target has the calls about an object. Those of one fixed path have none. */

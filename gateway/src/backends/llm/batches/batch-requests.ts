@@ -78,9 +78,8 @@ export async function openRequest(
       ? acceptCall(own, { endpoint, bytes, json, files: undefined, model, ...ofFiles }, rules)
       : refuse(exchange, issue)
   if (reply !== undefined) return { kind: 'refused', reply }
-  const { call, message } = own.llm ?? {}
+  const { call } = own.llm ?? {}
   if (call === undefined) throw new GatewayError('internal', 'the request was not read')
-  if (message) message.isBatched = true
   return { kind: 'request', exchange: own, call, json: read.json }
 }
 

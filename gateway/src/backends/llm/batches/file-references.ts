@@ -46,6 +46,8 @@ export function replaceFileIds(exchange: Exchange, bytes: Buffer, ids: ObjectIds
     const file = ids.open(endpoint, text, owner)
     if (file === undefined || pieces.length > 2 * maxReferences)
       return { kind: 'refused', refusal: unknownFile }
+    // Another model would repeat responses that guards check at their download.
+    if (file.charge !== undefined) return { kind: 'refused', refusal: resultsOfBatch }
     if (place !== undefined && place !== file.place) return { kind: 'refused', refusal: severalPlaces }
     place = file.place
     found.add(file.id)
@@ -60,6 +62,11 @@ const unknownFile: Refusal = {
   status: 400,
   code: 'file_not_found',
   message: 'the request names a file that this client has not uploaded through the gateway',
+}
+
+const resultsOfBatch: Refusal = {
+  ...unknownFile,
+  message: 'the request names the results of a batch: download them, and upload them as a file of their own',
 }
 
 const severalPlaces: Refusal = {

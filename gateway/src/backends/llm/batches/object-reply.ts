@@ -7,15 +7,24 @@ import { sourceOf } from '../../../net/http/body.ts'
 import { isPlain } from '../../../net/http/content-encoding.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import { filterDecodedHeaders, filterHeaders, type ReplyOptions, readDecoded } from '../reply/reply-body.ts'
+import {
+  cancelReply,
+  filterDecodedHeaders,
+  filterHeaders,
+  type ReplyOptions,
+  readDecoded,
+} from '../reply/reply-body.ts'
+import { maxMediaLineBytes } from '../reply/stream.ts'
 import type { Attempt } from '../request/call.ts'
 import { placeOf } from '../stored/sealed-ids.ts'
 import type { ObjectCall } from './object-call.ts'
 import type { BatchCharge, ObjectIds, StoredObject } from './object-ids.ts'
 import type { ObjectEndpoint } from './object-path.ts'
+import { checkLines } from './results/check-lines.ts'
+import { createResultCheck } from './results/check-results.ts'
+import { watchResults } from './results/watch-results.ts'
 import { chargeOf, processOf } from './settlement/batch-charge.ts'
 import { createResultSum, useOfBatch, useOfMessageBatch } from './settlement/batch-use.ts'
-import { watchResults } from './settlement/watch-results.ts'
 
 /** Descriptions of files and batches have a few kilobytes, of which metadata is 10. */
 const maxObjectBytes = 256 * 1024
@@ -33,7 +42,8 @@ export async function convertObjectCall(
   const { objectIds: ids } = options
   if (object.action === 'content') {
     attempt.succeeded = true
-    return { ...reply, headers: filterHeaders(reply.headers), body: watchedBody(attempt, reply, options) }
+    const watched = { ...reply, body: watchedBody(attempt, reply, options) }
+    return checkedResults(attempt, watched, options) ?? { ...watched, headers: filterHeaders(reply.headers) }
   }
   // The provider has the object, whatever it responds.
   attempt.succeeded = true
@@ -92,6 +102,30 @@ function watchedBody(
       state.batchUse = sum.use
     },
   })
+}
+
+/**
+ * Results with a check of each line; undefined without guards. Throws `upstream_invalid` for a part of the
+ * results, whose lines could be cut.
+ */
+function checkedResults(
+  { exchange, call }: Attempt,
+  { status, headers, body }: Reply,
+  { context: { workQueue } }: ReplyOptions,
+): Reply | undefined {
+  const results = exchange.llm?.results
+  const endpoint = call.object?.stored?.charge?.endpoint
+  if (results?.check === undefined || endpoint === undefined) return undefined
+  if (status !== 200 || !isPlain(firstHeader(headers, 'content-encoding'))) {
+    cancelReply({ status, headers, body })
+    throw new GatewayError('upstream_invalid', 'upstream answered a part of the results, or compressed them')
+  }
+  const check = createResultCheck({ exchange, endpoint, results, check: results.check, workQueue })
+  return {
+    status,
+    headers: filterDecodedHeaders(headers),
+    body: checkLines(sourceOf(body), check, maxMediaLineBytes),
+  }
 }
 
 /** Ids for clients, and the charge of the batch that they contain. */

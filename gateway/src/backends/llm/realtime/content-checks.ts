@@ -51,7 +51,6 @@ export function createContentChecks(
       api: 'responses' as const,
       json,
       isAnswerOnly: json === undefined,
-      isBatched: false,
       request: () => message.json,
       async replaceRequest(bytes: Buffer) {
         const read = await readJson(bytes, workQueue)

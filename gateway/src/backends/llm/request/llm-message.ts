@@ -61,6 +61,11 @@ const answersText: ReadonlySet<Endpoint> = new Set([
   'generate_content',
 ])
 
+/** The API of the responses of a call, if they have texts of the model. */
+export function answerApiOf(endpoint: Endpoint): LlmApi | undefined {
+  return answersText.has(endpoint) ? apiOf(endpoint) : undefined
+}
+
 /** Calls whose responses describe their images. */
 const describesImages: ReadonlySet<Endpoint> = new Set(['images', 'image_edits', 'image_variations'])
 
@@ -107,7 +112,6 @@ export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | und
   const message: LlmMessage = {
     api,
     isAnswerOnly: call.stored !== undefined,
-    isBatched: false,
     request: () => call.json,
     async replaceRequest(bytes) {
       const json = await readJson(bytes, workQueue)

@@ -6,12 +6,11 @@ import type { BatchCharge, BatchFacts } from '../object-ids.ts'
 /** Longer lists would make ids too long for a path. */
 const maxBudgetsLength = 2_000
 
-/** The charge of a call that creates a batch; undefined if it has no request id. */
+/** The charge of a call that creates a batch. */
 export function chargeOf(
-  { requestId, budgets = [], llm }: Exchange,
+  { requestId = '', budgets = [] }: Exchange,
   { estimate, facts, process }: { facts: BatchFacts; process: string; estimate: number | undefined },
-): BatchCharge | undefined {
-  if (requestId === undefined || llm === undefined) return undefined
+): BatchCharge {
   const charged = budgets.map(({ budget, value, window }) => ({
     budget,
     value,

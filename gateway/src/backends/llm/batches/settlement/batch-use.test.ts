@@ -4,8 +4,8 @@ import type { Body } from '../../../../net/http/body.ts'
 import { readAll, sourceOf, withTransform } from '../../../../net/http/body.ts'
 import type { Prices } from '../../catalog/prices.ts'
 import type { Candidate } from '../../models/candidate.ts'
+import { watchResults } from '../results/watch-results.ts'
 import { createResultSum, useOfBatch, useOfMessageBatch } from './batch-use.ts'
-import { watchResults } from './watch-results.ts'
 
 const candidate = { model: 'm', target: { configuredModel: 'c', provider: { name: 'openai' } } } as Candidate
 
