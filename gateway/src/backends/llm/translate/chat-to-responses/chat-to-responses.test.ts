@@ -263,6 +263,15 @@ describe('a stream', () => {
     expect(chunks.filter((chunk) => 'error' in chunk)).toHaveLength(1)
   })
 
+  it('has the text of an item that is not announced once', () => {
+    const item = { type: 'message', content: [{ type: 'output_text', text: 'Hi' }] }
+    for (const place of [{}, { output_index: 0 }]) {
+      const text = { type: 'response.output_text.delta', delta: 'Hi', ...place }
+      const done = { type: 'response.output_item.done', item, ...place }
+      expect(assembled(run([created, text, done, completed]))).toMatchObject({ text: 'Hi' })
+    }
+  })
+
   it('has usage on request only', () => {
     const translator = chatToResponses.stream({ ...context, includeUsage: false })
     translator.event({ data: JSON.stringify(completed) })

@@ -53,9 +53,9 @@ export function createDeltas(budget: Pick<StreamBudget, 'addItem'>, isSigned: bo
     }
   }
 
-  function addItem(item: Item): void {
+  function addItem(item: Item, index = last): void {
     budget.addItem()
-    items.set(last, item)
+    items.set(index, item)
   }
 
   /** Adds what the events of the item lack: some servers send short items as a whole. */
@@ -80,9 +80,11 @@ export function createDeltas(budget: Pick<StreamBudget, 'addItem'>, isSigned: bo
     })
   }
 
+  /** Some servers do not announce the only item. */
   function mark(event: JsonObject): void {
     const item = itemAt(event)
     if (item?.kind === 'text') item.wrote = true
+    else if (item === undefined) addItem({ kind: 'text', wrote: true }, indexOf(event.output_index))
   }
 
   function input(event: JsonObject): Delta[] {
