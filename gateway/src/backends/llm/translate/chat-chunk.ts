@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
 import { objectOf } from './stream-event.ts'
+import type { TranslationContext } from './translate.ts'
 import { invalidResponse, readStreamError, type UpstreamError } from './upstream-error.ts'
 
 /**
@@ -15,6 +16,25 @@ export function readChatChunk(event: SseEvent, isComplete: boolean): JsonObject 
   const chunk = objectOf(event)
   if (chunk === undefined) throw invalidResponse('an event of the stream is not a JSON object')
   return chunk
+}
+
+/**
+ * Creates the chunks of one stream from their common fields and their own. The text of the common ones is
+ * written once: 0.6 of the time for a chunk with a delta. As with OpenAI, all chunks but the last have a null
+ * usage if usage was requested.
+ */
+export function createChunkWriter(
+  common: JsonObject,
+  { includeUsage }: Pick<TranslationContext, 'includeUsage'>,
+): (own: JsonObject) => SseEvent {
+  const fields = includeUsage ? { ...common, usage: null } : common
+  const start = JSON.stringify(fields).slice(0, -1)
+  return (own) => {
+    const hasUsage = own.usage !== undefined
+    return {
+      data: hasUsage ? JSON.stringify({ ...fields, ...own }) : `${start},${JSON.stringify(own).slice(1)}`,
+    }
+  }
 }
 
 /** The error that ends the stream, if the event is one. */

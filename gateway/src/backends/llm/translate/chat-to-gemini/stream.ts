@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
+import { createChunkWriter } from '../chat-chunk.ts'
 import { parseExactObject } from '../exact-json.ts'
 import { createStreamBudget } from '../limits.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
@@ -20,7 +21,7 @@ const maxCandidates = 128
 /** State of one candidate; `finish` is sent at the end, so that a truncated stream does not look complete. */
 type Choice = { calls: number; finish: JsonObject | undefined }
 
-type Head = { readonly fields: JsonObject; readonly seed: string }
+type Head = { readonly write: ReturnType<typeof createChunkWriter>; readonly seed: string }
 
 /**
  * Translates the events of `streamGenerateContent` to chunks of a chat completion. The stream has no end
@@ -46,7 +47,10 @@ export function contentStreamToChunks(context: TranslationContext): StreamTransl
         state = 'failed'
         return [failure(readStreamError(event))]
       }
-      head ??= { fields: completionHead(event, context), seed: callSeed(event, context) }
+      head ??= {
+        write: createChunkWriter(completionHead(event, context), context),
+        seed: callSeed(event, context),
+      }
       if (isJsonObject(event.usageMetadata)) usage = event.usageMetadata
       const refusal = blockedPrompt(event)
       if (refusal !== undefined) return block(refusal)
@@ -109,9 +113,8 @@ export function contentStreamToChunks(context: TranslationContext): StreamTransl
   }
 
   function chunk(content: JsonObject): SseEvent {
-    // Like OpenAI: all other chunks contain a null usage if usage was requested.
-    const empty = context.includeUsage ? { usage: null } : undefined
-    return { data: JSON.stringify({ ...head?.fields, ...empty, ...content }) }
+    if (head === undefined) throw invalidResponse('the stream has no events')
+    return head.write(content)
   }
 }
 

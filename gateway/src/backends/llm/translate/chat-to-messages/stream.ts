@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
+import { createChunkWriter } from '../chat-chunk.ts'
 import { createStreamBudget, indexOf, toolName } from '../limits.ts'
 import { toFinishReason } from '../stop-reason.ts'
 import { objectOf } from '../stream-event.ts'
@@ -22,7 +23,7 @@ type ToolCall = { index: number; wrote: boolean; initialInput: string }
 export function messageStreamToChunks(context: TranslationContext): StreamTranslator {
   let state: StreamTranslator['state'] = 'open'
   let closed = false
-  let head: JsonObject | undefined
+  let writeChunk: ReturnType<typeof createChunkWriter> | undefined
   let counts = noTokens
   /** Sent after the end marker, so that a truncated stream does not look complete. */
   let finish: JsonObject | undefined
@@ -54,7 +55,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
           readEnd(event)
           return []
         case 'message_stop':
-          if (head === undefined || finish === undefined)
+          if (writeChunk === undefined || finish === undefined)
             throw invalidResponse('the stream ended before the message did')
           state = 'ended'
           return []
@@ -79,8 +80,9 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
 
   function start(event: JsonObject): SseEvent[] {
     const { message } = event
-    if (head !== undefined || !isJsonObject(message)) throw invalidResponse('a message_start out of place')
-    head = completionHead(message, context)
+    if (writeChunk !== undefined || !isJsonObject(message))
+      throw invalidResponse('a message_start out of place')
+    writeChunk = createChunkWriter(completionHead(message, context), context)
     counts = countsFromMessages(message.usage)
     return [delta({ role: 'assistant', content: '', refusal: null })]
   }
@@ -157,11 +159,8 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
   }
 
   function chunk(content: JsonObject): SseEvent {
-    if (head === undefined) throw invalidResponse('the stream does not begin with message_start')
-    // Like OpenAI: all other chunks contain a null usage if usage was requested.
-    return {
-      data: JSON.stringify({ ...head, ...(context.includeUsage ? { usage: null } : undefined), ...content }),
-    }
+    if (writeChunk === undefined) throw invalidResponse('the stream does not begin with message_start')
+    return writeChunk(content)
   }
 }
 
