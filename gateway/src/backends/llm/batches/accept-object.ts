@@ -102,7 +102,7 @@ export function offers({ target, model }: Candidate, endpoint: ObjectEndpoint): 
 }
 
 export function notOffered({ provider, configuredModel }: Target, endpoint: ObjectEndpoint): Refusal {
-  const message = `provider ${provider.name} of model "${configuredModel}" does not offer ${endpointLabels[endpoint]}: use a model of another provider, such as ${kindsOffering(endpoint).join(', ')}`
+  const message = `provider ${provider.name} of model "${configuredModel}" does not offer ${endpointLabels[endpoint]}, which are not translated: use a model of another provider, such as ${kindsOffering(endpoint).join(', ')}`
   return { status: 400, code: 'unsupported_endpoint', message }
 }
 

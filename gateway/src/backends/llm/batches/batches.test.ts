@@ -65,6 +65,56 @@ async function uploaded(gateway: FixtureGateway, request: FixtureCall) {
   return { status, id: value.id, error: value.error?.message }
 }
 
+describe('batches of other services', () => {
+  const azure = (azureApiVersion?: string) => ({
+    name: 'mine',
+    provider: 'azure' as const,
+    params: {
+      ...{
+        apiKey: 'k',
+        model: 'my-deployment',
+        azureResourceName: 'contoso',
+        azureResourceType: 'openAI' as const,
+      },
+      ...(azureApiVersion && { azureApiVersion }),
+    },
+  })
+  const preset = (provider: 'groq' | 'deepinfra' | 'cerebras') => ({
+    ...{ name: 'mine', provider, params: { apiKey: 'k', model: 'my-deployment' } },
+  })
+
+  it.each([
+    ['Azure OpenAI', azure(), 'https://contoso.openai.azure.com', '/openai/v1/'],
+    ['Azure OpenAI by date', azure('2024-10-21'), 'https://contoso.openai.azure.com', '/openai/'],
+    ['Groq', preset('groq'), 'https://api.groq.com', '/openai/v1/'],
+    ['DeepInfra', preset('deepinfra'), 'https://api.deepinfra.com', '/v1/openai/'],
+    ['Cerebras', preset('cerebras'), 'https://api.cerebras.ai', '/v1/'],
+  ])('are created at %s with the name of the model there', async (_title, model, origin, base) => {
+    const gateway = fixtureGateway({ models: [model] }, ({ path }) =>
+      jsonReply(
+        path.includes('/files') ? { id: 'file-up1' } : { id: 'batch_up1', input_file_id: 'file-up1' },
+      ),
+    )
+    const { id } = await uploaded(gateway, upload(line(chat('mine'))))
+    expect(JSON.parse(sentFile(gateway)).body.model).toBe('my-deployment')
+    const body = { input_file_id: id, endpoint: '/v1/chat/completions', completion_window: '24h' }
+    expect((await call(gateway, { path: '/v1/batches', headers: json, body })).status).toBe(200)
+    expect(gateway.sent.map((sent) => sent.origin + sent.path.split('?')[0])).toEqual(
+      ['files', 'batches'].map((name) => origin + base + name),
+    )
+  })
+
+  it.each(['mistral', 'togetherai', 'gemini'] as const)('are refused for %s', async (provider) => {
+    const gateway = fixtureGateway({ models: [{ name: 'mine', provider, params: { apiKey: 'k' } }] }, answer)
+    const { status, error } = await uploaded(gateway, upload(line(chat('mine'))))
+    expect([status, error]).toEqual([
+      400,
+      expect.stringContaining('does not offer batches, which are not translated'),
+    ])
+    expect(gateway.sent).toEqual([])
+  })
+})
+
 describe('a file of requests', () => {
   it('is forwarded unchanged if no model has another name', async () => {
     const gateway = gatewayOf()
@@ -146,7 +196,9 @@ describe('a file of requests', () => {
       gatewayOf({ models: [{ ...entry('gpt'), ...preset }] }),
       upload(line(chat())),
     )
-    expect(other.error).toContain('does not offer batches: use a model of another provider, such as openai')
+    expect(other.error).toContain(
+      'does not offer batches, which are not translated: use a model of another provider, such as',
+    )
   })
 
   it('has one target, also with a virtual model', async () => {

@@ -18,7 +18,7 @@ type Preset = { address: string; paths: ProviderPaths }
 
 /** Services with OpenAI's API: the calls that each documents. Others are served by translation. */
 const presets: Readonly<Record<string, Preset>> = {
-  cerebras: { address: 'https://api.cerebras.ai/v1', paths: chatOnly },
+  cerebras: { address: 'https://api.cerebras.ai/v1', paths: { ...chatOnly, ...batchPaths } },
   baseten: { address: 'https://inference.baseten.co/v1', paths: { ...chatOnly, messages: '/messages' } },
   cohere: {
     address: 'https://api.cohere.ai/compatibility/v1',
@@ -31,7 +31,12 @@ const presets: Readonly<Record<string, Preset>> = {
   },
   deepinfra: {
     address: 'https://api.deepinfra.com/v1/openai',
-    paths: { ...withoutResponses, ...imagesAndAudio, messages: { absolute: '/anthropic/v1/messages' } },
+    paths: {
+      ...withoutResponses,
+      ...imagesAndAudio,
+      ...batchPaths,
+      messages: { absolute: '/anthropic/v1/messages' },
+    },
   },
   deepseek: {
     address: 'https://api.deepseek.com/v1',
