@@ -31,7 +31,9 @@ ${renderTable('Provider', calls)}
 ## Features
 
 In a translation, the request arrives complete at the provider, and the response complete at the client: texts, calls, results, reasoning
-and token counts are compared. "without" names parts that are lost. Features that the API of the client does not have are marked with a dash.
+and token counts are compared. "without" names parts that the API of the provider does not have, and that are omitted: cache markers, where the provider
+caches prompts by itself. Features that the API of the client does not have are marked with a dash. Status and code: the API of the provider does not have
+the feature, and an answer without it would differ.
 
 ${renderTables(features)}
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { chatToGemini } from '../../src/backends/llm/translate/chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from '../../src/backends/llm/translate/chat-to-messages/chat-to-messages.ts'
 import { chatToResponses } from '../../src/backends/llm/translate/chat-to-responses/chat-to-responses.ts'
+import { converseToMessages } from '../../src/backends/llm/translate/converse-to-messages/converse-to-messages.ts'
 import { parseExactObject } from '../../src/backends/llm/translate/exact-json.ts'
 import {
   geminiToChat,
@@ -15,6 +16,8 @@ import {
   messagesToChat,
   messagesToResponses,
 } from '../../src/backends/llm/translate/messages-to-chat/messages-to-chat.ts'
+import { messagesToConverse } from '../../src/backends/llm/translate/messages-to-converse/messages-to-converse.ts'
+import { responsesToChat } from '../../src/backends/llm/translate/responses-to-chat/responses-to-chat.ts'
 import type { Translation, TranslationContext } from '../../src/backends/llm/translate/translate.ts'
 import type { JsonObject, JsonValue } from '../../src/lib/json/json.ts'
 import { createSseParser, formatSseEvent } from '../../src/net/http/sse.ts'
@@ -29,12 +32,15 @@ const directions: Record<string, Translation> = {
   'chat-to-gemini': chatToGemini,
   'chat-to-messages': chatToMessages,
   'chat-to-responses': chatToResponses,
+  'converse-to-messages': converseToMessages,
   'gemini-to-chat': geminiToChat,
   'gemini-to-converse': geminiToConverse,
   'gemini-to-messages': geminiToMessages,
   'gemini-to-responses': geminiToResponses,
   'messages-to-chat': messagesToChat,
+  'messages-to-converse': messagesToConverse,
   'messages-to-responses': messagesToResponses,
+  'responses-to-chat': responsesToChat,
 }
 
 for (const [direction, translation] of Object.entries(directions)) {

@@ -182,6 +182,7 @@ const outputItem = z.discriminatedUnion('type', [
     status: itemStatus.optional(),
     summary: z.array(nothing).max(0),
     content: z.array(reasoningText).optional(),
+    encrypted_content: z.string().optional(),
   }),
   z.strictObject({
     type: z.literal('function_call'),
@@ -283,7 +284,18 @@ export const responseEvent = z.discriminatedUnion('type', [
 ])
 
 /** `citations` is left out, not null, by the API itself; the SDK's types have it as null. */
-const textBlock = z.strictObject({ type: z.literal('text'), text: z.string() })
+const pageCitation = z.strictObject({
+  type: z.literal('web_search_result_location'),
+  url: z.string(),
+  title: z.string().nullable(),
+  encrypted_index: z.string(),
+  cited_text: z.string(),
+})
+const textBlock = z.strictObject({
+  type: z.literal('text'),
+  text: z.string(),
+  citations: z.array(pageCitation).optional(),
+})
 const toolUseBlock = z.strictObject({
   type: z.literal('tool_use'),
   id: z.string().min(1),
@@ -351,6 +363,7 @@ export const messageEvent = z.discriminatedUnion('type', [
     index: count,
     delta: z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('text_delta'), text: z.string() }),
+      z.strictObject({ type: z.literal('citations_delta'), citation: pageCitation }),
       z.strictObject({ type: z.literal('thinking_delta'), thinking: z.string() }),
       z.strictObject({ type: z.literal('signature_delta'), signature: z.string() }),
       z.strictObject({ type: z.literal('input_json_delta'), partial_json: z.string() }),

@@ -1,9 +1,18 @@
 import { type Answer, type ApiClient, type Ask, type Json, joined, system } from './client.ts'
 
 type Call = { index?: number; id?: string; function: { name?: string; arguments: string } }
-type Message = { content?: string | null; reasoning_content?: string; tool_calls?: Call[] }
+type Annotation = { url_citation?: { url: string; start_index: number; end_index: number } }
+type Message = {
+  content?: string | null
+  refusal?: string | null
+  reasoning_content?: string
+  reasoning_details?: Json[]
+  annotations?: Annotation[]
+  tool_calls?: Call[]
+}
 type Usage = { prompt_tokens: number; completion_tokens: number }
-type Choice = { message?: Message; delta?: Message; finish_reason: string | null }
+type Logprobs = { content?: { token: string }[] | null } | null
+type Choice = { message?: Message; delta?: Message; finish_reason: string | null; logprobs?: Logprobs }
 
 /** Clients with OpenAI's chat completions. */
 export const chatClient: ApiClient = {
@@ -23,10 +32,12 @@ export const chatClient: ApiClient = {
       }),
     ...(ask.stop && { stop: [ask.stop] }),
     ...(ask.reasons && { reasoning_effort: 'high' }),
+    ...(ask.logprobs && { logprobs: true, top_logprobs: 1 }),
+    ...(ask.single && { parallel_tool_calls: false }),
   }),
   read(body) {
     const [choice] = body['choices'] as [Choice]
-    return answerOf(choice.message ?? {}, choice.finish_reason, body['usage'] as Usage)
+    return answerOf(choice.message ?? {}, [choice], body['usage'] as Usage)
   },
   readStream(events) {
     const choices = events.flatMap((event) => event['choices'] as Choice[])
@@ -39,19 +50,23 @@ export const chatClient: ApiClient = {
     }
     const message = {
       content: joined(deltas.map(({ content }) => content)),
+      refusal: joined(deltas.map(({ refusal }) => refusal)),
       reasoning_content: joined(deltas.map((delta) => delta.reasoning_content)),
+      reasoning_details: deltas.flatMap((delta) => delta.reasoning_details ?? []),
+      annotations: deltas.flatMap(({ annotations }) => annotations ?? []),
       ...(calls.length > 0 && { tool_calls: calls }),
     }
-    const finish = choices.findLast(({ finish_reason }) => finish_reason !== null)?.finish_reason
     const usage = events.findLast((event) => event['usage'])?.['usage']
-    return answerOf(message, finish, usage as Usage)
+    return answerOf(message, choices, usage as Usage)
   },
   error: openAiError,
 }
 
-function messagesOf({ text, image, document, previous, results = [] }: Ask): Json[] {
+function messagesOf({ text, image, document, audio, marked, previous, results = [] }: Ask): Json[] {
+  const mark = marked && { cache_control: { type: 'ephemeral' } }
   const parts = [
-    { type: 'text', text },
+    { type: 'text', text, ...mark },
+    ...(audio ? [{ type: 'input_audio', input_audio: { data: audio, format: 'wav' } }] : []),
     ...(image ? [{ type: 'image_url', image_url: { url: `data:image/png;base64,${image}` } }] : []),
     ...(document
       ? [
@@ -63,14 +78,16 @@ function messagesOf({ text, image, document, previous, results = [] }: Ask): Jso
       : []),
   ]
   return [
-    { role: 'system', content: system },
-    { role: 'user', content: parts.length > 1 ? parts : text },
+    { role: 'system', content: mark ? [{ type: 'text', text: system, ...mark }] : system },
+    { role: 'user', content: parts.length > 1 || mark ? parts : text },
     ...(previous ? [previous.turn as Json] : []),
     ...results.map((content, index) => ({ role: 'tool', tool_call_id: previous?.calls[index]?.id, content })),
   ]
 }
 
-function answerOf(message: Message, finish: unknown, usage: Usage | undefined): Answer {
+function answerOf(message: Message, choices: readonly Choice[], usage: Usage | undefined): Answer {
+  const { reasoning_details: details = [], annotations = [] } = message
+  const text = message.content ?? ''
   const calls = (message.tool_calls ?? []).map(({ id = '', function: called }) => ({
     id,
     name: called.name ?? '',
@@ -82,12 +99,23 @@ function answerOf(message: Message, finish: unknown, usage: Usage | undefined): 
     function: called,
   }))
   return {
-    text: message.content ?? '',
+    text,
     reasoning: message.reasoning_content ?? '',
     calls,
-    finish,
+    finish: choices.findLast(({ finish_reason }) => finish_reason !== null)?.finish_reason,
+    // The whole text is cited.
+    citations: annotations.map(({ url_citation: cited }) =>
+      cited?.start_index === 0 && cited.end_index === text.length ? cited.url : cited,
+    ),
+    refusal: message.refusal ?? '',
+    logprobs: joined(choices.flatMap(({ logprobs }) => logprobs?.content ?? []).map(({ token }) => token)),
     tokens: { input: usage?.prompt_tokens, output: usage?.completion_tokens },
-    turn: { role: 'assistant', content: message.content || null, tool_calls: known },
+    turn: {
+      role: 'assistant',
+      content: message.content || null,
+      tool_calls: known,
+      ...(details.length > 0 && { reasoning_details: details }),
+    },
   }
 }
 

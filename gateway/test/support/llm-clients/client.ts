@@ -9,6 +9,15 @@ export type Ask = {
   schema?: object
   stop?: string
   reasons?: boolean
+  /** Base64 of a WAV. */
+  audio?: string
+  /** Marks the system prompt and the text for the cache. */
+  marked?: boolean
+  logprobs?: boolean
+  /** Requests thinking for the next request. */
+  signed?: boolean
+  /** Allows one tool at a time. */
+  single?: boolean
   /** Earlier response, whose calls have these results. */
   previous?: Answer
   results?: readonly string[]
@@ -22,6 +31,11 @@ export type Answer = {
   reasoning: string
   calls: ToolCall[]
   finish: unknown
+  /** Addresses of cited pages. */
+  citations: readonly unknown[]
+  refusal: string
+  /** Text of the tokens with log probabilities. */
+  logprobs: string
   tokens: { input: unknown; output: unknown }
   /** The assistant's turn as the next request repeats it. */
   turn: unknown

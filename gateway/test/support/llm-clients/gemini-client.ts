@@ -1,7 +1,15 @@
 import { type Answer, type ApiClient, type Ask, type Json, joined, system } from './client.ts'
 
 type Part = Json & { text?: string; thought?: boolean; functionCall?: Json }
-type Candidate = { content: { parts?: Part[] }; finishReason?: string }
+type Support = { segment: { startIndex?: number; endIndex: number }; groundingChunkIndices: number[] }
+type Grounding = { groundingChunks?: { web?: { uri: string } }[]; groundingSupports?: Support[] }
+type Candidate = {
+  content: { parts?: Part[] }
+  finishReason?: string
+  finishMessage?: string
+  groundingMetadata?: Grounding
+  logprobsResult?: { chosenCandidates?: { token: string }[] }
+}
 
 /** Clients with Google's `generateContent`. */
 export const geminiClient: ApiClient = {
@@ -19,6 +27,7 @@ export const geminiClient: ApiClient = {
       ...(ask.schema &&
         !ask.tool && { responseMimeType: 'application/json', responseJsonSchema: ask.schema }),
       ...(ask.stop && { stopSequences: [ask.stop] }),
+      ...(ask.logprobs && { responseLogprobs: true, logprobs: 1 }),
       ...(ask.reasons && { thinkingConfig: { includeThoughts: true, thinkingBudget: 2048 } }),
     },
   }),
@@ -32,10 +41,11 @@ export const geminiClient: ApiClient = {
   },
 }
 
-function contentsOf({ text, image, document, previous, results = [] }: Ask): Json[] {
+function contentsOf({ text, image, document, audio, previous, results = [] }: Ask): Json[] {
   const inline = (mimeType: string, data: string) => ({ inlineData: { mimeType, data } })
   const parts = [
     { text },
+    ...(audio ? [inline('audio/wav', audio)] : []),
     ...(image ? [inline('image/png', image)] : []),
     ...(document ? [inline('application/pdf', document)] : []),
   ]
@@ -60,8 +70,19 @@ function answerOf(bodies: readonly Json[]): Answer {
   const texts = (isThought: boolean) =>
     joined(parts.filter(({ thought = false }) => thought === isThought).map(({ text }) => text))
   const usage = (bodies.at(-1)?.['usageMetadata'] ?? {}) as Record<string, number>
+  const text = texts(false)
+  const last = candidates.at(-1)
+  const isRefused = last?.finishReason === 'SAFETY'
   return {
-    text: texts(false),
+    text,
+    // The explanation is a text if the provider has sent it as one.
+    refusal: isRefused ? (last.finishMessage ?? text) : '',
+    citations: candidates.flatMap(({ groundingMetadata }) => citationsOf(groundingMetadata, text)),
+    logprobs: joined(
+      candidates
+        .flatMap(({ logprobsResult }) => logprobsResult?.chosenCandidates ?? [])
+        .map(({ token }) => token),
+    ),
     reasoning: texts(true),
     calls: parts.flatMap(({ functionCall: call }) =>
       call ? [{ id: String(call['id'] ?? ''), name: String(call['name']), input: call['args'] }] : [],
@@ -73,4 +94,15 @@ function answerOf(bodies: readonly Json[]): Answer {
     },
     turn: parts,
   }
+}
+
+/** The whole text is cited; positions count its bytes. */
+function citationsOf(
+  { groundingChunks = [], groundingSupports = [] }: Grounding = {},
+  text: string,
+): unknown[] {
+  return groundingSupports.flatMap(({ segment, groundingChunkIndices }) => {
+    const isWhole = (segment.startIndex ?? 0) === 0 && segment.endIndex === Buffer.byteLength(text)
+    return groundingChunkIndices.map((index) => (isWhole ? groundingChunks[index]?.web?.uri : segment))
+  })
 }

@@ -19,6 +19,9 @@ export const responsesClient: ApiClient = {
       !ask.tool && {
         text: { format: { type: 'json_schema', name: 'city', schema: ask.schema, strict: true } },
       }),
+    ...(ask.logprobs && { include: ['message.output_text.logprobs'], top_logprobs: 1 }),
+    ...(ask.single && { parallel_tool_calls: false }),
+    ...(ask.signed && { include: ['reasoning.encrypted_content'] }),
     ...(ask.reasons && { reasoning: { effort: 'high', summary: 'auto' } }),
   }),
   read: (body) => answerOf(body),
@@ -38,10 +41,11 @@ export const responsesClient: ApiClient = {
   },
 }
 
-function inputOf({ text, image, document, previous, results = [] }: Ask): unknown {
-  if (!image && !document && !previous) return text
+function inputOf({ text, image, document, audio, previous, results = [] }: Ask): unknown {
+  if (!image && !document && !audio && !previous) return text
   const content = [
     { type: 'input_text', text },
+    ...(audio ? [{ type: 'input_audio', input_audio: { data: audio, format: 'wav' } }] : []),
     ...(image ? [{ type: 'input_image', image_url: `data:image/png;base64,${image}`, detail: 'auto' }] : []),
     ...(document
       ? [{ type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${document}` }]
@@ -62,8 +66,20 @@ function answerOf({ output, usage, status, incomplete_details: details }: Json):
   const items = output as Item[]
   const ofType = (wanted: string) => items.filter(({ type }) => type === wanted)
   const tokens = usage as Usage | undefined
+  const parts = ofType('message').flatMap(({ content = [] }) => content)
+  const text = joined(parts.map((part) => part['text']))
   return {
-    text: joined(ofType('message').flatMap(({ content = [] }) => content.map(({ text }) => text))),
+    text,
+    refusal: joined(parts.map(({ refusal }) => refusal)),
+    // The whole text is cited.
+    citations: parts.flatMap(({ annotations = [] }) =>
+      (annotations as Json[]).map((cited) =>
+        cited['start_index'] === 0 && cited['end_index'] === text.length ? cited['url'] : cited,
+      ),
+    ),
+    logprobs: joined(
+      parts.flatMap(({ logprobs = [] }) => logprobs as { token: string }[]).map(({ token }) => token),
+    ),
     reasoning: joined(
       ofType('reasoning').flatMap(({ content, summary }) =>
         [...(content ?? []), ...(summary ?? [])].map(({ text }) => text),
@@ -76,6 +92,6 @@ function answerOf({ output, usage, status, incomplete_details: details }: Json):
     })),
     finish: status === 'incomplete' ? (details as Json)['reason'] : status,
     tokens: { input: tokens?.input_tokens, output: tokens?.output_tokens },
-    turn: ofType('function_call'),
+    turn: items.filter(({ type, encrypted_content: sealed }) => type === 'function_call' || sealed),
   }
 }

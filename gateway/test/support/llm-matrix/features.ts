@@ -7,6 +7,8 @@ export type Feature = {
   readonly ask: Ask
   /** APIs of clients without the feature. */
   readonly absentIn?: readonly string[]
+  /** Its name if it is lost. */
+  readonly part?: string
   /** Results of the calls that the first response contains, in a second request. */
   readonly results?: readonly string[]
   /** Parts that a vendor must receive. */
@@ -24,7 +26,11 @@ export const schema = {
 
 const image = Buffer.from('an image').toString('base64')
 const document = Buffer.from('%PDF-1.7 a document').toString('base64')
+const audio = Buffer.from('RIFF a recording').toString('base64')
 const tool = 'get_weather'
+const isCited = ({ citations }: Answer) => citations.join() === 'https://example.com/zurich'
+const isRefused = ({ refusal }: Answer) => refusal !== ''
+const hasLogprobs = ({ text, logprobs }: Answer) => logprobs === text
 
 export const features: readonly Feature[] = [
   { name: 'text', ask: { text: 'Hi' } },
@@ -49,6 +55,71 @@ export const features: readonly Feature[] = [
   { name: 'images', ask: { text: 'See', image }, sent: ({ images }) => images[0] === image },
   { name: 'documents', ask: { text: 'Read', document }, sent: ({ documents }) => documents[0] === document },
   {
+    name: 'audio',
+    ask: { text: 'Hear', audio },
+    absentIn: ['messages'],
+    sent: ({ audio: [first] }) => first === audio,
+  },
+  {
+    name: 'one tool at a time',
+    ask: { text: 'Weather now?', tool, schema, single: true },
+    absentIn: ['generate_content'],
+    results: ['hot'],
+    sent: ({ single, results }) => single || results.length > 0,
+    part: 'limit of calls',
+  },
+  {
+    name: 'cache markers',
+    ask: { text: 'Remember', marked: true },
+    absentIn: ['responses', 'generate_content'],
+    sent: ({ marks }) => marks === 2,
+    part: 'cache markers',
+  },
+  { name: 'citations', ask: { text: 'Cite' }, returned: isCited, part: 'citations' },
+  {
+    name: 'streamed citations',
+    ask: { text: 'Cite it', streaming: true },
+    returned: isCited,
+    part: 'citations',
+  },
+  { name: 'refusals', ask: { text: 'Refuse' }, returned: isRefused, part: 'reasons of refusals' },
+  {
+    name: 'streamed refusals',
+    ask: { text: 'Refuse it', streaming: true },
+    returned: isRefused,
+    part: 'reasons of refusals',
+  },
+  {
+    name: 'log probabilities',
+    ask: { text: 'Guess', logprobs: true },
+    absentIn: ['messages'],
+    sent: ({ logprobs }) => logprobs,
+    returned: hasLogprobs,
+    part: 'log probabilities',
+  },
+  {
+    name: 'streamed log probabilities',
+    ask: { text: 'Guess it', logprobs: true, streaming: true },
+    absentIn: ['messages'],
+    sent: ({ logprobs }) => logprobs,
+    returned: hasLogprobs,
+    part: 'log probabilities',
+  },
+  {
+    name: 'signed thinking',
+    ask: { text: 'Think of the weather', tool, schema, reasons: true, signed: true },
+    results: ['hot'],
+    sent: ({ signed, results }) => results.length === 0 || signed !== false,
+    part: 'signatures',
+  },
+  {
+    name: 'signed thinking, streamed',
+    ask: { text: 'Think of the weather now', tool, schema, reasons: true, signed: true, streaming: true },
+    results: ['hot'],
+    sent: ({ signed, results }) => results.length === 0 || signed !== false,
+    part: 'signatures',
+  },
+  {
     name: 'reasoning',
     ask: { text: 'Think', reasons: true },
     sent: ({ reasons }) => reasons,
@@ -69,16 +140,20 @@ export const features: readonly Feature[] = [
 ]
 
 /** Parts of a feature that are lost between client and vendor; empty if it is complete. */
-export function lossesOf({ sent, returned }: Feature, received: Received, answer: Answer): string[] {
+export function lossesOf({ sent, returned, part }: Feature, received: Received, answer: Answer): string[] {
   const generated = generate(received)
   const calls = generated.calls.map(({ name, input }) => JSON.stringify([name, input]))
   const { tokens } = answer
   const checks: [lost: string, isComplete: boolean][] = [
     ['system prompt', received.text.includes('You are terse.')],
-    ['request', sent?.(received) ?? true],
-    ['text', answer.text === generated.text],
+    [part ?? 'request', sent?.(received) ?? true],
+    // Some APIs have the reason of a refusal as the text.
+    [
+      'text',
+      answer.text === generated.text || (generated.finish === 'filtered' && answer.text === answer.refusal),
+    ],
     ['calls', answer.calls.map(({ name, input }) => JSON.stringify([name, input])).join() === calls.join()],
-    ['response', returned?.(answer) ?? true],
+    [part ?? 'response', returned?.(answer) ?? true],
     ['tokens', tokens.input === generated.tokens.input && tokens.output === generated.tokens.output],
   ]
   return checks.flatMap(([lost, isComplete]) => (isComplete ? [] : [lost]))

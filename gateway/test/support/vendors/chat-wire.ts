@@ -1,4 +1,4 @@
-import { dataUrls, type Generated, pieces, textsOf, valuesOf } from './scripted-model.ts'
+import { dataUrls, type Generated, logprobsOf, pieces, textsOf, valuesOf } from './scripted-model.ts'
 import { dataEvent, type Json, sse, type Wire } from './wire.ts'
 
 /** https://platform.openai.com/docs/api-reference/chat */
@@ -20,30 +20,45 @@ export const chatWire: Wire = {
       stops: stop === undefined ? [] : [stop].flat().map(String),
       hasSchema: valuesOf(body['response_format'], 'schema').length > 0,
       reasons: thinking !== undefined || (typeof effort === 'string' && effort !== 'none'),
+      audio: textsOf(valuesOf(prompts, 'input_audio'), 'data'),
+      marks: valuesOf(messages, 'cache_control').length,
+      logprobs: body['logprobs'] === true,
+      single: body['parallel_tool_calls'] === false,
+      signed: undefined,
     }
   },
   whole(generated, body) {
-    const { reasoning, text, calls } = generated
+    const { reasoning, text, calls, refusal = null, citation } = generated
     const message = {
       role: 'assistant',
       content: calls.length > 0 ? null : text,
-      refusal: null,
+      refusal,
+      ...(citation && { annotations: [annotationOf(generated)] }),
       ...(reasoning !== '' && { reasoning_content: reasoning }),
       ...(calls.length > 0 && { tool_calls: calls.map((_, index) => toolCall(generated, index)) }),
     }
-    const choice = { index: 0, message, logprobs: null, finish_reason: finishOf(generated) }
+    const choice = {
+      index: 0,
+      message,
+      logprobs: logprobsOf(generated, text),
+      finish_reason: finishOf(generated),
+    }
     return { ...head(body), object: 'chat.completion', choices: [choice], usage: usageOf(generated) }
   },
   events(generated, body) {
     const chunk = (choices: Json[], more: Json = {}) =>
       dataEvent({ ...head(body), object: 'chat.completion.chunk', choices, ...more })
-    const delta = (fields: Json, finish_reason: string | null = null) =>
-      chunk([{ index: 0, delta: fields, finish_reason }])
+    const delta = (fields: Json, finish_reason: string | null = null) => {
+      const logprobs = logprobsOf(generated, fields['content'])
+      return chunk([{ index: 0, delta: fields, ...(logprobs && { logprobs }), finish_reason }])
+    }
     const options = body['stream_options'] as { include_usage?: boolean } | undefined
     return [
       delta({ role: 'assistant', content: generated.calls.length > 0 ? null : '' }),
       ...pieces(generated.reasoning).map((reasoning_content) => delta({ reasoning_content })),
       ...pieces(generated.text).map((content) => delta({ content })),
+      ...pieces(generated.refusal ?? '').map((refusal) => delta({ refusal })),
+      ...(generated.citation ? [delta({ annotations: [annotationOf(generated)] })] : []),
       ...generated.calls.flatMap((_, index) => callDeltas(generated, index)).map((fields) => delta(fields)),
       delta({}, finishOf(generated)),
       ...(options?.include_usage === true ? [chunk([], { usage: usageOf(generated) })] : []),
@@ -52,12 +67,17 @@ export const chatWire: Wire = {
   },
 }
 
+/** The whole text is cited. */
+function annotationOf({ text, citation }: Generated): Json {
+  return { type: 'url_citation', url_citation: { start_index: 0, end_index: text.length, ...citation } }
+}
+
 function head({ model }: Json): Json {
   return { id: 'chatcmpl-1', created: 1_760_000_000, model }
 }
 
-function finishOf({ finish }: Generated): string {
-  if (finish === 'filtered' || finish === 'blocked') return 'content_filter'
+function finishOf({ finish, refusal }: Generated): string {
+  if (finish === 'filtered' || finish === 'blocked') return refusal === undefined ? 'content_filter' : 'stop'
   return finish === 'tools' ? 'tool_calls' : 'stop'
 }
 

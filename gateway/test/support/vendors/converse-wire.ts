@@ -1,5 +1,5 @@
 import { encodeEvent } from '../aws/event-stream.ts'
-import { type Generated, pieces, textsOf, valuesOf } from './scripted-model.ts'
+import { type Generated, pieces, signature, textsOf, valuesOf } from './scripted-model.ts'
 import type { Json, Wire } from './wire.ts'
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html */
@@ -24,6 +24,11 @@ export const converseWire: Wire = {
       reasons:
         valuesOf(outputConfig, 'effort').length > 0 ||
         valuesOf(body['additionalModelRequestFields'], 'thinking').length > 0,
+      audio: textsOf(valuesOf(prompts, 'audio'), 'bytes'),
+      marks: valuesOf(body, 'cachePoint').length,
+      logprobs: false,
+      single: false,
+      signed: valuesOf(prompts, 'signature').includes(signature),
     }
   },
   whole(generated) {
@@ -47,16 +52,21 @@ function stopOf({ finish }: Generated): string {
   return finish === 'tools' ? 'tool_use' : finish === 'stop' ? 'end_turn' : 'stop_sequence'
 }
 
+type Cited = { content: { text: string }[]; citations: object[] }
 type Block =
   | { text: string }
+  | { citationsContent: Cited }
   | { toolUse: { toolUseId: string; name: string; input: unknown } }
   | { reasoningContent: { reasoningText: { text: string; signature: string } } }
 
-function blocksOf({ reasoning, text, calls }: Generated): Block[] {
-  const thought = { reasoningContent: { reasoningText: { text: reasoning, signature: 'c2lnbmVk' } } }
+function blocksOf({ reasoning, text, calls, citation }: Generated): Block[] {
+  const thought = { reasoningContent: { reasoningText: { text: reasoning, signature } } }
+  const { url, title } = citation ?? {}
+  const location = { web: { url, domain: 'example.com' } }
+  const citations = [{ title, sourceContent: [{ text: 'Quiet.' }], location }]
   return [
     ...(reasoning === '' ? [] : [thought]),
-    ...(text === '' ? [] : [{ text }]),
+    ...(text === '' ? [] : [citation ? { citationsContent: { content: [{ text }], citations } } : { text }]),
     ...calls.map(({ name, input }, index) => ({
       toolUse: { toolUseId: `tooluse_${index}`, name, input },
     })),
@@ -77,7 +87,12 @@ function blockEvents(block: Block, contentBlockIndex: number): Buffer[] {
       stop,
     ]
   }
-  const { text, signature } = block.reasoningContent.reasoningText
+  if ('citationsContent' in block) {
+    const { content, citations } = block.citationsContent
+    const texts = content.flatMap(({ text }) => pieces(text)).map((text) => delta({ text }))
+    return [...texts, ...citations.map((citation) => delta({ citation })), stop]
+  }
+  const { text } = block.reasoningContent.reasoningText
   const thoughts = pieces(text).map((part) => delta({ reasoningContent: { text: part } }))
   return [...thoughts, delta({ reasoningContent: { signature } }), stop]
 }

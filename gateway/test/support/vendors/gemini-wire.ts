@@ -1,4 +1,4 @@
-import { type Generated, pieces, textsOf, valuesOf } from './scripted-model.ts'
+import { type Generated, pieces, signature, textsOf, valuesOf } from './scripted-model.ts'
 import { dataEvent, type Json, sse, type Wire } from './wire.ts'
 
 /** https://ai.google.dev/api/generate-content */
@@ -23,6 +23,11 @@ export const geminiWire: Wire = {
       stops: (config['stopSequences'] ?? []) as string[],
       hasSchema: config['responseJsonSchema'] !== undefined || config['responseSchema'] !== undefined,
       reasons: valuesOf(config, 'includeThoughts').includes(true),
+      audio: ofType('audio/'),
+      marks: 0,
+      logprobs: config['responseLogprobs'] === true,
+      single: false,
+      signed: valuesOf(contents, 'thoughtSignature').includes(signature),
     }
   },
   whole(generated) {
@@ -33,7 +38,9 @@ export const geminiWire: Wire = {
   },
   events(generated) {
     const parts = partsOf(generated).flatMap((part) =>
-      typeof part['text'] === 'string' ? pieces(part['text']).map((text) => ({ ...part, text })) : [part],
+      typeof part['text'] === 'string' && part['text'] !== ''
+        ? pieces(part['text']).map((text) => ({ ...part, text }))
+        : [part],
     )
     return parts.map((part, index) => {
       const isLast = index === parts.length - 1
@@ -52,17 +59,33 @@ export const geminiWire: Wire = {
 
 const head = { modelVersion: 'gemini-3-pro', responseId: 'resp-1' }
 
-function endOf({ finish }: Generated): Json {
-  return { finishReason: finish === 'filtered' ? 'SAFETY' : 'STOP' }
+function endOf({ finish, refusal, text, citation, logprobs }: Generated): Json {
+  const chosenCandidates = pieces(text).map((token) => ({ token, logProbability: -0.5 }))
+  return {
+    finishReason: finish === 'filtered' ? 'SAFETY' : 'STOP',
+    ...(refusal !== undefined && { finishMessage: refusal }),
+    ...(logprobs && { logprobsResult: { chosenCandidates, topCandidates: [] } }),
+    ...(citation && { groundingMetadata: groundingOf(text, citation) }),
+  }
 }
 
-function partsOf({ reasoning, text, calls }: Generated): Json[] {
+/** The whole text is cited; positions count its bytes. */
+function groundingOf(text: string, { url, title }: { url: string; title: string }): Json {
+  return {
+    webSearchQueries: ['zurich'],
+    groundingChunks: [{ web: { uri: url, title } }],
+    groundingSupports: [{ segment: { endIndex: Buffer.byteLength(text), text }, groundingChunkIndices: [0] }],
+  }
+}
+
+function partsOf({ reasoning, text, calls, refusal }: Generated): Json[] {
+  if (refusal !== undefined) return [{ text: '' }]
   return [
     ...(reasoning === '' ? [] : [{ text: reasoning, thought: true }]),
     ...(text === '' ? [] : [{ text }]),
     ...calls.map(({ name, input }, index) => ({
       functionCall: { name, args: input },
-      ...(index === 0 && { thoughtSignature: 'c2lnbmVk' }),
+      ...(index === 0 && { thoughtSignature: signature }),
     })),
   ]
 }

@@ -1,5 +1,5 @@
 import { encodeEvent } from '../aws/event-stream.ts'
-import { type Generated, pieces, textsOf, valuesOf } from './scripted-model.ts'
+import { type Generated, pieces, signature, textsOf, valuesOf } from './scripted-model.ts'
 import { type Json, namedEvent, sse, type Wire } from './wire.ts'
 
 /** https://docs.anthropic.com/en/api/messages */
@@ -29,6 +29,11 @@ export const messagesWire: Wire = {
       reasons:
         valuesOf({ thinking }, 'type').some((type) => type !== 'disabled') ||
         valuesOf(config, 'effort').length > 0,
+      audio: [],
+      marks: valuesOf(body, 'cache_control').length,
+      logprobs: false,
+      single: valuesOf(body['tool_choice'], 'disable_parallel_tool_use').includes(true),
+      signed: ofType('thinking').some((block) => (block as Json)['signature'] === signature),
     }
   },
   whole(generated, body) {
@@ -69,17 +74,27 @@ function head({ model = 'claude' }: Json): Json {
   return { id: 'msg_1', type: 'message', role: 'assistant', model }
 }
 
-function endOf({ finish }: Generated, body: Json): Json {
+function endOf({ finish, refusal }: Generated, body: Json): Json {
   const [sequence] = (body['stop_sequences'] ?? []) as string[]
-  if (finish === 'filtered' || finish === 'blocked') return { stop_reason: 'refusal', stop_sequence: null }
+  if (finish === 'filtered' || finish === 'blocked') {
+    const details = { type: 'refusal', category: null, explanation: refusal }
+    return {
+      ...{ stop_reason: 'refusal', stop_sequence: null },
+      ...(refusal !== undefined && { stop_details: details }),
+    }
+  }
   if (finish === 'stop_sequence') return { stop_reason: 'stop_sequence', stop_sequence: sequence }
   return { stop_reason: finish === 'tools' ? 'tool_use' : 'end_turn', stop_sequence: null }
 }
 
-function blocksOf({ reasoning, text, calls }: Generated): Json[] {
+function blocksOf({ reasoning, text, calls, citation }: Generated): Json[] {
+  const cited = {
+    ...{ type: 'web_search_result_location', ...citation },
+    ...{ encrypted_index: 'aW5kZXg', cited_text: 'Quiet.' },
+  }
   return [
-    ...(reasoning === '' ? [] : [{ type: 'thinking', thinking: reasoning, signature: 'c2lnbmVk' }]),
-    ...(text === '' ? [] : [{ type: 'text', text }]),
+    ...(reasoning === '' ? [] : [{ type: 'thinking', thinking: reasoning, signature }]),
+    ...(text === '' ? [] : [{ type: 'text', text, ...(citation && { citations: [cited] }) }]),
     ...calls.map(({ name, input }, index) => ({ type: 'tool_use', id: `toolu_${index}`, name, input })),
   ]
 }
@@ -93,13 +108,16 @@ function blockEvents(block: Json, index: number): Json[] {
   ]
 }
 
-function partsOf({ type, thinking, text, input, signature }: Json): [empty: Json, deltas: Json[]] {
+function partsOf({ type, thinking, text, input, citations = [] }: Json): [empty: Json, deltas: Json[]] {
   if (type === 'tool_use') {
     const parts = pieces(JSON.stringify(input))
     return [{ input: {} }, parts.map((partial_json) => ({ type: 'input_json_delta', partial_json }))]
   }
-  if (type === 'text')
-    return [{ text: '' }, pieces(String(text)).map((part) => ({ type: 'text_delta', text: part }))]
+  if (type === 'text') {
+    const cited = (citations as Json[]).map((citation) => ({ type: 'citations_delta', citation }))
+    const texts = pieces(String(text)).map((part) => ({ type: 'text_delta', text: part }))
+    return [{ text: '', ...(cited.length > 0 && { citations: [] }) }, [...texts, ...cited]]
+  }
   const thoughts = pieces(String(thinking)).map((part) => ({ type: 'thinking_delta', thinking: part }))
   return [{ thinking: '', signature: '' }, [...thoughts, { type: 'signature_delta', signature }]]
 }

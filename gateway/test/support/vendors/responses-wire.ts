@@ -1,4 +1,4 @@
-import { dataUrls, type Generated, pieces, textsOf, valuesOf } from './scripted-model.ts'
+import { dataUrls, type Generated, logprobsOf, pieces, textsOf, valuesOf } from './scripted-model.ts'
 import { type Json, namedEvent, sse, type Wire } from './wire.ts'
 
 /** https://platform.openai.com/docs/api-reference/responses */
@@ -6,7 +6,7 @@ export const responsesWire: Wire = {
   name: 'responses',
   reportsReasoning: true,
   streamType: sse,
-  read({ input, instructions, tools, text, reasoning }) {
+  read({ input, instructions, tools, text, reasoning, include = [], parallel_tool_calls: parallel }) {
     const items = Array.isArray(input) ? (input as Json[]) : []
     const prompts = items.filter(({ type }) => type !== 'function_call_output')
     return {
@@ -20,6 +20,11 @@ export const responsesWire: Wire = {
       stops: [],
       hasSchema: valuesOf(text, 'schema').length > 0,
       reasons: valuesOf(reasoning, 'effort').some((effort) => effort !== 'none'),
+      audio: textsOf(valuesOf(prompts, 'input_audio'), 'data'),
+      marks: 0,
+      logprobs: (include as string[]).includes('message.output_text.logprobs'),
+      single: parallel === false,
+      signed: undefined,
     }
   },
   whole(generated, body) {
@@ -46,16 +51,17 @@ function head({ model }: Json): Json {
   }
 }
 
-function endOf({ finish }: Generated) {
-  if (finish !== 'filtered' && finish !== 'blocked') return { status: 'completed' }
+function endOf({ finish, refusal }: Generated) {
+  if ((finish !== 'filtered' && finish !== 'blocked') || refusal !== undefined) return { status: 'completed' }
   return { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }
 }
 
 /** Reasoning that clients return. */
 export const encrypted = 'gAAAAAB-reasoning'
 
-function outputOf({ reasoning, text, calls }: Generated, { include }: Json): Json[] {
+function outputOf(generated: Generated, { include }: Json): Json[] {
   const isEncrypted = Array.isArray(include) && include.includes('reasoning.encrypted_content')
+  const { reasoning, text, calls, citation, refusal } = generated
   const thought = {
     type: 'reasoning',
     id: 'rs_1',
@@ -63,11 +69,18 @@ function outputOf({ reasoning, text, calls }: Generated, { include }: Json): Jso
     summary: [{ type: 'summary_text', text: reasoning }],
     ...(isEncrypted && { encrypted_content: encrypted }),
   }
-  const part = { type: 'output_text', annotations: [], logprobs: [], text }
+  const annotations = citation
+    ? [{ type: 'url_citation', start_index: 0, end_index: text.length, ...citation }]
+    : []
+  const logprobs = logprobsOf(generated, text)?.content ?? []
+  const part =
+    refusal === undefined
+      ? { type: 'output_text', annotations, logprobs, text }
+      : { type: 'refusal', refusal }
   const message = { type: 'message', id: 'msg_1', status: 'completed', role: 'assistant', content: [part] }
   return [
     ...(reasoning === '' ? [] : [thought]),
-    ...(text === '' ? [] : [message]),
+    ...(text === '' && refusal === undefined ? [] : [message]),
     ...calls.map(({ name, input }, index) => ({
       ...{ type: 'function_call', id: `fc_${index}`, call_id: `call_${index}`, name },
       ...{ arguments: JSON.stringify(input), status: 'completed' },
@@ -90,18 +103,25 @@ function itemEvents(item: Json, output_index: number): Json[] {
     ]
   }
   const isMessage = item['type'] === 'message'
+  if (isMessage && (item['content'] as Json[])[0]?.['type'] === 'refusal')
+    return [added({ ...item, content: [] }), done]
   const [field, type, kind] = isMessage
     ? ['content', 'response.content_part', 'response.output_text']
     : ['summary', 'response.reasoning_summary_part', 'response.reasoning_summary_text']
   const [part] = item[field] as [Json]
   const at = { ...place, [isMessage ? 'content_index' : 'summary_index']: 0 }
   const text = String(part['text'])
-  const logprobs = isMessage ? { logprobs: [] } : {}
+  const given = isMessage ? (part['logprobs'] as { token: string }[]) : undefined
+  const probable = (delta: string) => given && { logprobs: given.filter(({ token }) => token === delta) }
+  const annotations = (part['annotations'] ?? []) as Json[]
   return [
     added({ ...item, [field]: [], status: 'in_progress' }),
     { type: `${type}.added`, ...at, part: { ...part, text: '' } },
-    ...pieces(text).map((delta) => ({ type: `${kind}.delta`, ...at, delta, ...logprobs })),
-    { type: `${kind}.done`, ...at, text, ...logprobs },
+    ...pieces(text).map((delta) => ({ type: `${kind}.delta`, ...at, delta, ...probable(delta) })),
+    ...annotations.map((annotation, annotation_index) => ({
+      ...{ type: 'response.output_text.annotation.added', ...at, annotation_index, annotation },
+    })),
+    { type: `${kind}.done`, ...at, text, ...(given && { logprobs: given }) },
     { type: `${type}.done`, ...at, part },
     done,
   ]

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { response, responseEvent } from '../../../../test/support/vendor-schemas.ts'
+import type { JsonValue } from '../../../lib/json/json.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
 import { translationsFrom } from './translations.ts'
 
@@ -30,6 +31,10 @@ it('a composed request is refused by either translation', () => {
 
 const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude' }
 
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : []
+}
+
 it('a composed reply has the form of the client', () => {
   const content = [
     { type: 'thinking', thinking: 'hm', signature: 's' },
@@ -50,6 +55,26 @@ it('a composed reply has the form of the client', () => {
   })
 })
 
+it('signed thinking returns to its API in front of the calls that follow it', () => {
+  const thinking = [
+    { type: 'thinking', thinking: 'hm', signature: 's' },
+    { type: 'redacted_thinking', data: 'eA' },
+  ]
+  const call = { type: 'tool_use', id: 't1', name: 'f', input: { a: 1 } }
+  const translated = reply(
+    { ...head, content: [...thinking, call], stop_reason: 'tool_use', usage: {} },
+    context,
+  )
+  const { output } = translated
+  const result = { type: 'function_call_output', call_id: 't1', output: 'ok' }
+  const again = request({ model: 'm', input: [{ role: 'user', content: 'hi' }, ...listOf(output), result] })
+  expect(again).toMatchObject({
+    body: {
+      messages: [{ role: 'user' }, { role: 'assistant', content: [...thinking, call] }, { role: 'user' }],
+    },
+  })
+})
+
 it('a composed error has the form of the client', () => {
   const body = JSON.stringify({ type: 'error', error: { type: 'overloaded_error', message: 'busy' } })
   expect(error(529, body)).toMatchObject({ error: { message: 'busy', code: 'overloaded_error' } })
@@ -61,6 +86,33 @@ function streamed(events: readonly object[]): { type: string; response?: unknown
   out.push(...translator.end(), ...translator.end())
   return out.map(({ data }) => JSON.parse(data))
 }
+
+it('streamed thinking is in the item of its text, or in one of its own', () => {
+  const block = (index: number, content_block: object, deltas: readonly object[]) => [
+    { type: 'content_block_start', index, content_block },
+    ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+    { type: 'content_block_stop', index },
+  ]
+  const thought = { type: 'thinking_delta', thinking: 'hm' }
+  const events = streamed([
+    start,
+    ...block(0, { type: 'redacted_thinking', data: 'eA' }, []),
+    ...block(1, { type: 'text', text: 'hi' }, []),
+    ...block(2, { type: 'thinking', thinking: '', signature: '' }, [
+      thought,
+      { type: 'signature_delta', signature: 's' },
+    ]),
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 4 } },
+    { type: 'message_stop' },
+  ])
+  for (const event of events) expect(responseEvent.safeParse(event).error).toBeUndefined()
+  const sealed = { type: 'reasoning', encrypted_content: expect.any(String) }
+  expect(events.at(-1)).toMatchObject({
+    response: {
+      output: [{ ...sealed, content: [] }, { type: 'message' }, { ...sealed, content: [{ text: 'hm' }] }],
+    },
+  })
+})
 
 const start = {
   type: 'message_start',

@@ -37,3 +37,12 @@ function composeStreams(outer: StreamTranslator, inner: StreamTranslator): Strea
     },
   }
 }
+
+/** The translation with signed thinking in `reasoning_details` of chat completions. */
+export function withSignedThinking(translation: Translation): Translation {
+  return {
+    ...translation,
+    reply: (body, context) => translation.reply(body, { ...context, signedThinking: true }),
+    stream: (context) => translation.stream({ ...context, signedThinking: true }),
+  }
+}

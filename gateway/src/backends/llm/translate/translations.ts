@@ -3,7 +3,7 @@ import { chatToConverse } from './chat-to-converse.ts'
 import { chatToGemini } from './chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
 import { chatToResponses } from './chat-to-responses/chat-to-responses.ts'
-import { composeTranslations } from './compose.ts'
+import { composeTranslations, withSignedThinking } from './compose.ts'
 import { converseOver, converseToMessages } from './converse-to-messages/converse-to-messages.ts'
 import { countTokensToBedrock } from './count-tokens-to-bedrock.ts'
 import { embeddingsToCohere, embeddingsToNova, embeddingsToTitan } from './embeddings/embeddings.ts'
@@ -19,20 +19,25 @@ import {
 import { messagesToChat, messagesToResponses } from './messages-to-chat/messages-to-chat.ts'
 import { messagesToConverse } from './messages-to-converse/messages-to-converse.ts'
 import { messagesToGemini } from './messages-to-gemini.ts'
-import { responsesToChat } from './responses-to-chat/responses-to-chat.ts'
+import { responsesToChat, responsesToSignedChat } from './responses-to-chat/responses-to-chat.ts'
 import type { Translation } from './translate.ts'
 
 const none: readonly Translation[] = []
 
 /** Translations by the API of the client, best first. */
 const translations: Readonly<Partial<Record<Endpoint, readonly Translation[]>>> = {
-  chat: [chatToGemini, chatToMessages, chatToConverse, chatToResponses],
+  chat: [
+    chatToGemini,
+    withSignedThinking(chatToMessages),
+    withSignedThinking(chatToConverse),
+    chatToResponses,
+  ],
   messages: [messagesToGemini, messagesToConverse, messagesToChat, messagesToResponses],
   responses: [
     composeTranslations(responsesToChat, chatToGemini),
     responsesToChat,
-    composeTranslations(responsesToChat, chatToMessages),
-    composeTranslations(responsesToChat, chatToConverse),
+    composeTranslations(responsesToSignedChat, withSignedThinking(chatToMessages)),
+    composeTranslations(responsesToSignedChat, withSignedThinking(chatToConverse)),
   ],
   generate_content: [geminiToChat, geminiToMessages, geminiToConverse, geminiToResponses],
   gemini_count_tokens: [geminiCountToMessages, geminiCountToBedrock],

@@ -4,6 +4,7 @@ import type { TranslationContext } from '../translate.ts'
 import { invalidResponse } from '../upstream-error.ts'
 import { blockedPrompt, indexOf, readCandidate, refusalOf, toFinishReason, toLogprobs } from './candidate.ts'
 import { usageFromGemini } from './counts.ts'
+import { groundingAnnotations } from './grounding.ts'
 
 /** Translates a `generateContent` response to a chat completion. Throws `upstream_invalid` if it is none. */
 export function contentToCompletion(response: JsonObject, context: TranslationContext): JsonObject {
@@ -51,7 +52,7 @@ function toChoice(candidate: JsonObject, responseId: string): JsonObject {
       role: 'assistant',
       content: text === '' && calls.length > 0 ? null : text,
       refusal: refusalOf(candidate),
-      annotations: [],
+      annotations: groundingAnnotations(candidate.groundingMetadata, text),
       ...(reasoning === '' ? undefined : { reasoning_content: reasoning }),
       ...(images.length === 0 ? undefined : { images }),
       ...(calls.length === 0 ? undefined : { tool_calls: calls }),

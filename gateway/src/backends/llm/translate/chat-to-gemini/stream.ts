@@ -13,13 +13,22 @@ import {
 } from '../upstream-error.ts'
 import { blockedPrompt, indexOf, readCandidate, refusalOf, toFinishReason, toLogprobs } from './candidate.ts'
 import { usageFromGemini } from './counts.ts'
+import { groundingAnnotations } from './grounding.ts'
 import { callSeed, completionHead } from './reply.ts'
 
 /** More candidates than any model generates. */
 const maxCandidates = 128
 
 /** State of one candidate; `finish` is sent at the end, so that a truncated stream does not look complete. */
-type Choice = { calls: number; finish: JsonObject | undefined }
+type Choice = {
+  calls: number
+  finish: JsonObject | undefined
+  /** Positions of citations count the bytes of the whole text. */
+  text: string
+  grounding: JsonObject | undefined
+}
+
+const emptyChoice: Choice = { calls: 0, finish: undefined, text: '', grounding: undefined }
 
 type Head = { readonly write: ReturnType<typeof createChunkWriter>; readonly seed: string }
 
@@ -67,7 +76,8 @@ export function contentStreamToChunks(context: TranslationContext): StreamTransl
       const finishes = [...choices.values()].map(({ finish }) => finish)
       const complete = finishes.filter((finish) => finish !== undefined)
       if (complete.length === 0 || complete.length < finishes.length) return [failure(truncatedStream)]
-      const events = complete.map((finish) => chunk({ choices: [finish] }))
+      const events = [...choices].flatMap(([index, choice]) => citationsOf(index, choice))
+      events.push(...complete.map((finish) => chunk({ choices: [finish] })))
       if (context.includeUsage) events.push(chunk({ choices: [], usage: usageFromGemini(usage) }))
       events.push({ data: '[DONE]' })
       return events
@@ -75,8 +85,14 @@ export function contentStreamToChunks(context: TranslationContext): StreamTransl
   }
 
   function block(refusal: string): SseEvent[] {
-    choices.set(0, { calls: 0, finish: choiceOf(0, { refusal }, 'content_filter') })
+    choices.set(0, { ...emptyChoice, finish: choiceOf(0, { refusal }, 'content_filter') })
     return [chunk({ choices: [choiceOf(0, { role: 'assistant', content: '', refusal: null })] })]
+  }
+
+  /** Metadata of later events replaces that of earlier ones. */
+  function citationsOf(index: number, { text, grounding }: Choice): SseEvent[] {
+    const annotations = groundingAnnotations(grounding, text)
+    return annotations.length === 0 ? [] : [chunk({ choices: [choiceOf(index, { annotations })] })]
   }
 
   function continueChoice(candidate: JsonObject): SseEvent[] {
@@ -85,7 +101,7 @@ export function contentStreamToChunks(context: TranslationContext): StreamTransl
     let choice = choices.get(index)
     if (choice === undefined) {
       if (choices.size >= maxCandidates) throw invalidResponse('too many candidates')
-      choice = { calls: 0, finish: undefined }
+      choice = { ...emptyChoice }
       choices.set(index, choice)
       events.push(chunk({ choices: [choiceOf(index, { role: 'assistant', content: '', refusal: null })] }))
     }
@@ -94,6 +110,9 @@ export function contentStreamToChunks(context: TranslationContext): StreamTransl
     const delta: JsonObject = {}
     if (reasoning !== '') delta.reasoning_content = reasoning
     if (text !== '') delta.content = text
+    budget.addText(text.length)
+    choice.text += text
+    if (isJsonObject(candidate.groundingMetadata)) choice.grounding = candidate.groundingMetadata
     if (images.length > 0) delta.images = images
     if (calls.length > 0) {
       const first = choice.calls

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { toAnnotations } from '../citations/url-citations.ts'
 import { writeJson } from '../exact-json.ts'
 import { shortName } from '../limits.ts'
 import { toFinishReason } from '../stop-reason.ts'
@@ -11,7 +12,7 @@ import { thinkingDetail } from './signed-thinking.ts'
 export function messageToCompletion(message: JsonObject, context: TranslationContext): JsonObject {
   if (message.type !== 'message' || !Array.isArray(message.content))
     throw invalidResponse('it is not a message')
-  const { text, reasoning, toolCalls } = readBlocks(message.content)
+  const { text, annotations, reasoning, toolCalls } = readBlocks(message.content)
   const details = context.signedThinking === true ? detailsOf(message.content) : []
   const hasCalls = toolCalls.length > 0
   return {
@@ -24,7 +25,7 @@ export function messageToCompletion(message: JsonObject, context: TranslationCon
           role: 'assistant',
           content: text === '' && hasCalls ? null : text,
           refusal: refusalOf(message),
-          annotations: [],
+          annotations,
           ...(reasoning === '' ? undefined : { reasoning_content: reasoning }),
           ...(details.length > 0 ? { reasoning_details: details } : undefined),
           ...(hasCalls ? { tool_calls: toolCalls } : undefined),
@@ -66,21 +67,27 @@ function detailsOf(content: readonly JsonValue[]): JsonObject[] {
   })
 }
 
-type Blocks = { text: string; reasoning: string; toolCalls: JsonObject[] }
+type Blocks = { text: string; annotations: JsonObject[]; reasoning: string; toolCalls: JsonObject[] }
 
 /**
  * Reads content blocks. Chat has no fields for other types: redacted thinking, traces of the upstream's own
  * tools.
  */
 function readBlocks(content: JsonValue[]): Blocks {
-  const blocks: Blocks = { text: '', reasoning: '', toolCalls: [] }
+  const blocks: Blocks = { text: '', annotations: [], reasoning: '', toolCalls: [] }
   for (const block of content) {
     if (!isJsonObject(block)) throw invalidResponse('a content block is not an object')
-    if (block.type === 'text') blocks.text += textOf(block.text)
+    if (block.type === 'text') addText(blocks, block)
     else if (block.type === 'thinking') blocks.reasoning += textOf(block.thinking)
     else if (block.type === 'tool_use') blocks.toolCalls.push(toToolCall(block))
   }
   return blocks
+}
+
+function addText(blocks: Blocks, { text, citations }: JsonObject): void {
+  const start = blocks.text.length
+  blocks.text += textOf(text)
+  blocks.annotations.push(...toAnnotations(citations, { start, end: blocks.text.length }))
 }
 
 function textOf(value: JsonValue | undefined): string {

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { createChunkWriter } from '../chat-chunk.ts'
+import { toAnnotations } from '../citations/url-citations.ts'
 import { createStreamBudget, indexOf, toolName } from '../limits.ts'
 import { toFinishReason } from '../stop-reason.ts'
 import { objectOf } from '../stream-event.ts'
@@ -30,6 +31,10 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
   const toolCalls = new Map<number, ToolCall>()
   const budget = createStreamBudget()
   let callCount = 0
+  /** Characters of the text so far, the start of its open block, and the citations of that. */
+  let textLength = 0
+  let blockStart = 0
+  let citations: JsonValue[] = []
   const thinking = context.signedThinking === true ? createThinkingCollector(budget) : undefined
 
   return {
@@ -90,8 +95,11 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
   function startBlock(event: JsonObject): SseEvent[] {
     const block = event.content_block
     if (!isJsonObject(block)) throw invalidResponse('a content_block_start without a block')
-    if (block.type === 'text' && typeof block.text === 'string' && block.text !== '')
-      return [delta({ content: block.text })]
+    if (block.type === 'text') {
+      blockStart = textLength
+      citations = Array.isArray(block.citations) ? block.citations : []
+      return typeof block.text === 'string' && block.text !== '' ? [addText(block.text)] : []
+    }
     if (block.type !== 'tool_use') return []
     const { input } = block
     if (typeof block.id !== 'string' || typeof block.name !== 'string')
@@ -115,15 +123,38 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
     if (!isJsonObject(change)) throw invalidResponse('a content_block_delta without a delta')
     switch (change.type) {
       case 'text_delta':
-        return [delta({ content: textOf(change.text) })]
+        return [addText(textOf(change.text))]
+      case 'citations_delta':
+        addCitation(change.citation)
+        return []
       case 'thinking_delta':
         return [delta({ reasoning_content: textOf(change.thinking) })]
       case 'input_json_delta':
         return continueCall(indexOf(event.index), textOf(change.partial_json))
       default:
-        // Chunks have no fields for signatures and citations.
+        // Chunks have no field for signatures.
         return []
     }
+  }
+
+  function addText(text: string): SseEvent {
+    textLength += text.length
+    return delta({ content: text })
+  }
+
+  function addCitation(citation: JsonValue | undefined): void {
+    if (!isJsonObject(citation)) return
+    budget.addItem()
+    const { url, source, title } = citation
+    budget.addText(String(url ?? source ?? '').length + String(title ?? '').length)
+    citations.push({ url: url ?? null, source: source ?? null, title: title ?? null })
+  }
+
+  /** Citations of a block whose end is known. */
+  function takeAnnotations(): SseEvent[] {
+    const annotations = toAnnotations(citations, { start: blockStart, end: textLength })
+    citations = []
+    return annotations.length === 0 ? [] : [delta({ annotations })]
   }
 
   function continueCall(index: number | undefined, fragment: string): SseEvent[] {
@@ -136,6 +167,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
 
   /** A call without fragments gets its initial input, because chat clients parse the arguments as JSON. */
   function endBlock(event: JsonObject): SseEvent[] {
+    if (citations.length > 0) return takeAnnotations()
     const call = toolCalls.get(indexOf(event.index) ?? 0)
     if (call === undefined || call.wrote) return []
     call.wrote = true

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { sourceText } from '../citations/converse-citations.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 
 type ToBlock = (block: JsonObject, path: string) => JsonObject | undefined
@@ -51,6 +52,9 @@ function toBlock(block: JsonObject, path: string, refusals: Refusals): JsonObjec
   if (isJsonObject(toolResult)) return toToolResult(toolResult, `${path}.toolResult`, refusals)
   if (isJsonObject(reasoningContent)) return toThinking(reasoningContent)
   if (isJsonObject(searchResult)) return toSearchResult(searchResult)
+  // Citations of an earlier response: those of searches are valid for their own provider only.
+  if (isJsonObject(block.citationsContent))
+    return { type: 'text', text: sourceText(block.citationsContent.content) }
   const guarded = isJsonObject(guardContent) ? guardContent.text : undefined
   if (isJsonObject(guarded)) return { type: 'text', text: guarded.text ?? '' }
   refusals.add(path, `a block with ${Object.keys(block)[0] ?? 'no content'} cannot be translated`)

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { toConverseCitation } from '../citations/converse-citations.ts'
 import { countsFromMessages, type TokenCounts } from '../token-counts.ts'
 import { invalidResponse } from '../upstream-error.ts'
 
@@ -34,10 +35,12 @@ export function toConverseUsage({ input, cacheRead, cacheWrite, output }: TokenC
 }
 
 function toBlock(block: JsonValue): JsonObject[] {
-  const { type, text, id, name, input, thinking, signature, data } = isJsonObject(block) ? block : {}
+  const { type, text, citations, id, name, input, thinking, signature, data } = isJsonObject(block)
+    ? block
+    : {}
   switch (type) {
     case 'text':
-      return text === '' ? [] : [{ text: text ?? '' }]
+      return text === '' ? [] : [toText(text ?? '', citations)]
     case 'tool_use':
       return [{ toolUse: { toolUseId: id ?? '', name: name ?? '', input: input ?? {} } }]
     case 'thinking': {
@@ -49,4 +52,10 @@ function toBlock(block: JsonValue): JsonObject[] {
     default:
       throw invalidResponse(`a content block of type ${String(type)} cannot be translated`)
   }
+}
+
+function toText(text: JsonValue, given: JsonValue | undefined): JsonObject {
+  const known = Array.isArray(given) ? given.map(toConverseCitation) : []
+  const citations = known.filter((citation) => citation !== undefined)
+  return citations.length === 0 ? { text } : { citationsContent: { content: [{ text }], citations } }
 }

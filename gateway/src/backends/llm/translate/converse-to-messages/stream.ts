@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { awsErrorType } from '../../../../pipeline/errors.ts'
+import { toConverseCitation } from '../citations/converse-citations.ts'
 import { objectOf } from '../stream-event.ts'
 import { countsFromMessages, noTokens } from '../token-counts.ts'
 import type { StreamTranslator } from '../translate.ts'
@@ -77,7 +78,7 @@ function startBlock(index: JsonValue, { type, id, name, text, data }: JsonObject
 
 function readDelta(
   index: JsonValue,
-  { type, text, partial_json: input, thinking, signature }: JsonObject,
+  { type, text, partial_json: input, thinking, signature, citation: given }: JsonObject,
 ): SseEvent[] {
   switch (type) {
     case 'text_delta':
@@ -88,8 +89,11 @@ function readDelta(
       return deltaOf(index, { reasoningContent: { text: thinking ?? '' } })
     case 'signature_delta':
       return signature === '' ? [] : deltaOf(index, { reasoningContent: { signature: signature ?? '' } })
+    case 'citations_delta': {
+      const citation = toConverseCitation(given)
+      return citation === undefined ? [] : deltaOf(index, { citation })
+    }
     default:
-      // Citations have no text of their own.
       return []
   }
 }

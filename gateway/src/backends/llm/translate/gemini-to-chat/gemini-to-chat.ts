@@ -1,7 +1,7 @@
 import { chatToConverse } from '../chat-to-converse.ts'
 import { chatToMessages } from '../chat-to-messages/chat-to-messages.ts'
 import { chatToReasonedResponses } from '../chat-to-responses/chat-to-responses.ts'
-import { composeTranslations } from '../compose.ts'
+import { composeTranslations, withSignedThinking } from '../compose.ts'
 import type { Translation } from '../translate.ts'
 import { readUpstreamError, toErrorBody } from '../upstream-error.ts'
 import {
@@ -31,13 +31,13 @@ export const geminiToChat: Translation = inDialect(chatDialect)
 /** To the messages API. Signed thinking is returned with the results of tools. */
 export const geminiToMessages: Translation = composeTranslations(
   inDialect(messagesDialect),
-  withThinking(chatToMessages),
+  withSignedThinking(chatToMessages),
 )
 
 /** To the Converse API. */
 export const geminiToConverse: Translation = composeTranslations(
   inDialect(converseDialect),
-  withThinking(chatToConverse),
+  withSignedThinking(chatToConverse),
 )
 
 /** To OpenAI's responses. Encrypted reasoning is returned with the results of tools. */
@@ -45,12 +45,3 @@ export const geminiToResponses: Translation = composeTranslations(
   inDialect(responsesDialect),
   chatToReasonedResponses,
 )
-
-/** The translation with signed thinking in `reasoning_details` of its responses. */
-function withThinking(translation: Translation): Translation {
-  return {
-    ...translation,
-    reply: (body, context) => translation.reply(body, { ...context, signedThinking: true }),
-    stream: (context) => translation.stream({ ...context, signedThinking: true }),
-  }
-}

@@ -13,6 +13,7 @@ import {
   responseHead,
   thinkingOf,
   toFinishReason,
+  toGrounding,
   toLogprobsResult,
   toUsageMetadata,
 } from './candidate.ts'
@@ -27,6 +28,9 @@ type ToolCall = { id: string; name: string; args: string }
 type Choice = {
   readonly calls: Map<number, ToolCall>
   readonly thinking: JsonObject[]
+  readonly annotations: JsonValue[]
+  /** Positions of citations count its bytes. */
+  text: string
   /** Key of the call of the latest fragment. */
   lastCall: number
   refused: boolean
@@ -74,6 +78,7 @@ export function chunkStreamToContent(context: TranslationContext): StreamTransla
         ...withParts(lastPartsOf(choice)),
         finishReason: toFinishReason(choice.finishReason, choice.refused),
         index,
+        ...groundingOf(choice),
       }))
       return [toEvent({ candidates, usageMetadata: toUsageMetadata(usage), ...head })]
     },
@@ -102,6 +107,13 @@ export function chunkStreamToContent(context: TranslationContext): StreamTransla
     if (refusal !== '') choice.refused = true
     const text = contentText(delta.content) + refusal
     if (text !== '') parts.push({ text })
+    budget.addText(text.length)
+    choice.text += text
+    for (const annotation of Array.isArray(delta.annotations) ? delta.annotations : []) {
+      budget.addItem()
+      budget.addText(JSON.stringify(annotation).length)
+      choice.annotations.push(annotation)
+    }
     parts.push(...imageParts(delta.images))
     for (const detail of thinkingOf(delta)) {
       budget.addItem()
@@ -123,6 +135,8 @@ export function chunkStreamToContent(context: TranslationContext): StreamTransla
     const choice: Choice = {
       calls: new Map(),
       thinking: [],
+      annotations: [],
+      text: '',
       lastCall: 0,
       refused: false,
       finishReason: undefined,
@@ -151,6 +165,11 @@ export function chunkStreamToContent(context: TranslationContext): StreamTransla
     })
     return callParts(complete, thinking)
   }
+}
+
+function groundingOf({ annotations, text }: Choice): JsonObject | undefined {
+  const groundingMetadata = toGrounding(annotations, text)
+  return groundingMetadata && { groundingMetadata }
 }
 
 /** Adds a fragment. Some servers omit the index, and some send index 0 with different ids. */

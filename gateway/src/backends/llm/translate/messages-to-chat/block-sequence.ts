@@ -12,8 +12,8 @@ export type BlockKind =
   | { kind: 'thinking' }
   | { kind: 'tool_use'; id: string; name: string }
 
-/** One content block; `append` returns the resulting events. */
-export type Block = { append(fragment: string): SseEvent[] }
+/** One content block; `append` returns the resulting events. A text has fragments and citations. */
+export type Block = { append(fragment: string | JsonObject): SseEvent[] }
 
 /** Content blocks of a streamed message in sequence, although their fragments may arrive interleaved. */
 export type BlockSequence = {
@@ -29,10 +29,12 @@ export type BlockSequence = {
 /** Maximum characters of buffered fragments. */
 const maxWaiting = 8 * 1024 * 1024
 
+type Fragment = string | JsonObject
+
 type Entry = {
   content: BlockKind
   scan: NestingScan | undefined
-  waiting: string[]
+  waiting: Fragment[]
   closed: boolean
   /** Written at the end of the block; empty without a signature. */
   signature: string
@@ -80,12 +82,12 @@ export function createBlockSequence(budget: Pick<StreamBudget, 'addItem'>): Bloc
     return {
       append(fragment) {
         if (entry.closed) {
-          if (fragment.trim() === '') return []
+          if (typeof fragment !== 'string' || fragment.trim() === '') return []
           throw invalidResponse('a tool call goes on after its arguments were complete')
         }
-        entry.scan?.push(fragment)
+        if (typeof fragment === 'string') entry.scan?.push(fragment)
         if (index === current) return [deltaEvent(index, entry.content, fragment), ...advance(isFinished)]
-        waitingSize += fragment.length
+        waitingSize += sizeOf(fragment)
         if (waitingSize > maxWaiting) {
           throw new GatewayError(
             'upstream_too_large',
@@ -111,7 +113,7 @@ export function createBlockSequence(budget: Pick<StreamBudget, 'addItem'>): Bloc
         started = true
         events.push(startEvent(current, entry.content))
         for (const fragment of entry.waiting) {
-          waitingSize -= fragment.length
+          waitingSize -= sizeOf(fragment)
           events.push(deltaEvent(current, entry.content, fragment))
         }
         entry.waiting = []
@@ -125,6 +127,10 @@ export function createBlockSequence(budget: Pick<StreamBudget, 'addItem'>): Bloc
     }
     return events
   }
+}
+
+function sizeOf(fragment: Fragment): number {
+  return typeof fragment === 'string' ? fragment.length : JSON.stringify(fragment).length
 }
 
 function startEvent(index: number, content: BlockKind): SseEvent {
@@ -142,7 +148,7 @@ function emptyBlock(content: BlockKind): JsonObject {
   }
 }
 
-function deltaEvent(index: number, content: BlockKind, fragment: string): SseEvent {
+function deltaEvent(index: number, content: BlockKind, fragment: Fragment): SseEvent {
   return toEvent({ type: 'content_block_delta', index, delta: toDelta(content, fragment) })
 }
 
@@ -150,7 +156,8 @@ function signatureEvent(index: number, signature: string): SseEvent {
   return toEvent({ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature } })
 }
 
-function toDelta(content: BlockKind, fragment: string): JsonObject {
+function toDelta(content: BlockKind, fragment: Fragment): JsonObject {
+  if (typeof fragment !== 'string') return { type: 'citations_delta', citation: fragment }
   switch (content.kind) {
     case 'text':
       return { type: 'text_delta', text: fragment }

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { citedBlocks } from '../citations/url-citations.ts'
 import { parseExactObject } from '../exact-json.ts'
 import { toSignature } from '../gemini-to-chat/signature.ts'
 import { shortName } from '../limits.ts'
@@ -101,7 +102,7 @@ function readMessage(
   if (reasoning + signature !== '') content.push({ type: 'thinking', thinking: reasoning, signature })
   const refusal = stringOf(message.refusal)
   const text = contentText(message.content) + refusal
-  if (text !== '') content.push({ type: 'text', text })
+  content.push(...citedBlocks(text, message.annotations))
   const calls = message.tool_calls ?? []
   if (!Array.isArray(calls)) throw invalidResponse('tool_calls is not a list')
   let calledTools = false

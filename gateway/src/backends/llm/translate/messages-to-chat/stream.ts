@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { choiceOf, chunkError, readChatChunk } from '../chat-chunk.ts'
+import { toTextCitation } from '../citations/url-citations.ts'
 import { createStreamBudget, fragmentsOf, indexOf, toolName } from '../limits.ts'
 import { countsFromChat, noTokens, toMessagesUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
@@ -97,6 +98,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
     budget.addText(refused.length)
     refusal += refused
     appendText('text', refused, events)
+    if (Array.isArray(delta.annotations)) appendCitations(delta.annotations, events)
     for (const call of fragmentsOf(delta.tool_calls)) appendToolCall(call, events)
   }
 
@@ -104,6 +106,16 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
     if (fragment === '') return
     const opened = blocks.text(kind)
     events.push(...opened.events, ...opened.block.append(fragment))
+  }
+
+  /** Citations of the text before them, whose block they follow. */
+  function appendCitations(annotations: readonly JsonValue[], events: SseEvent[]): void {
+    for (const annotation of annotations) {
+      const citation = toTextCitation(annotation)
+      if (citation === undefined) continue
+      const opened = blocks.text('text')
+      events.push(...opened.events, ...opened.block.append(citation))
+    }
   }
 
   function appendToolCall(change: JsonValue, events: SseEvent[]): void {

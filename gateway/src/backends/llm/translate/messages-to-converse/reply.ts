@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { fromConverseCitation, sourceText } from '../citations/converse-citations.ts'
 import { noTokens, type TokenCounts, toMessagesUsage } from '../token-counts.ts'
 import type { TranslationContext } from '../translate.ts'
 import { invalidResponse } from '../upstream-error.ts'
@@ -68,7 +69,7 @@ function toBlock(block: JsonValue): JsonObject[] {
     return [{ type: 'tool_use', id: id ?? '', name: name ?? '', input: isJsonObject(input) ? input : {} }]
   }
   if (isJsonObject(reasoning)) return [toThinking(reasoning)]
-  if (isJsonObject(cited)) return [{ type: 'text', text: citedText(cited.content) }]
+  if (isJsonObject(cited)) return [toCitedText(cited)]
   throw invalidResponse(`a content block of type ${Object.keys(block)[0]} cannot be translated`)
 }
 
@@ -78,9 +79,9 @@ function toThinking({ reasoningText, redactedContent }: JsonObject): JsonObject 
   return { type: 'thinking', thinking: text ?? '', signature: signature ?? '' }
 }
 
-function citedText(content: JsonValue | undefined): string {
-  if (!Array.isArray(content)) return ''
-  return content
-    .map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
-    .join('')
+function toCitedText({ content, citations }: JsonObject): JsonObject {
+  const known = Array.isArray(citations) ? citations.map(fromConverseCitation) : []
+  const cited = known.filter((citation) => citation !== undefined)
+  const text = sourceText(content)
+  return { type: 'text', text, ...(cited.length > 0 ? { citations: cited } : undefined) }
 }

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
+import { fromConverseCitation } from '../citations/converse-citations.ts'
 import { parseExactObject } from '../exact-json.ts'
 import { createObjectEvent } from '../stream-event.ts'
 import { noTokens, toMessagesUsage } from '../token-counts.ts'
@@ -80,8 +81,10 @@ export function converseStreamToMessages(context: TranslationContext): StreamTra
       const change = { type: 'input_json_delta', partial_json: typeof input === 'string' ? input : '' }
       return [toEvent({ type: 'content_block_delta', index: blocks, delta: change })]
     }
-    // Citations have no text of their own.
-    return isJsonObject(reasoning) ? readReasoning(source, reasoning) : []
+    if (isJsonObject(reasoning)) return readReasoning(source, reasoning)
+    const citation = fromConverseCitation(change.citation)
+    if (citation === undefined) return []
+    return delta(source, 'text', { type: 'text', text: '' }, { type: 'citations_delta', citation })
   }
 
   function readReasoning(source: JsonValue, reasoning: JsonObject): SseEvent[] {

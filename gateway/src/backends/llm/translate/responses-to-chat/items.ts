@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { fromSignature } from '../gemini-to-chat/signature.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 import { eachPart, joinedText, textTypes, toPart } from './content.ts'
 
@@ -9,11 +10,19 @@ type Conversation = {
   assistant: JsonObject | undefined
   /** Parts of outputs of tools that are not text. They follow the last output as a user's message. */
   attachments: JsonObject[]
+  /** Signed thinking in front of the next message of the assistant. */
+  thinking: JsonObject[]
 }
 
+/** `signedThinking`: reasoning of earlier responses returns in `reasoning_details`. */
+export type RequestForm = { readonly signedThinking: boolean }
+
+/** Refusals of a translation, with the form of its result. */
+type FormRefusals = Refusals & RequestForm
+
 /** Translates `instructions` and `input` of a responses request to the `messages` of a chat request. */
-export function toMessages({ instructions, input }: JsonObject, refusals: Refusals): JsonObject[] {
-  const conversation: Conversation = { messages: [], assistant: undefined, attachments: [] }
+export function toMessages({ instructions, input }: JsonObject, refusals: FormRefusals): JsonObject[] {
+  const conversation: Conversation = { messages: [], assistant: undefined, attachments: [], thinking: [] }
   const { messages } = conversation
   if (typeof instructions === 'string' && instructions !== '')
     messages.push({ role: 'system', content: instructions })
@@ -35,7 +44,7 @@ export function toMessages({ instructions, input }: JsonObject, refusals: Refusa
   return messages
 }
 
-function addItem(conversation: Conversation, item: JsonObject, path: string, refusals: Refusals): void {
+function addItem(conversation: Conversation, item: JsonObject, path: string, refusals: FormRefusals): void {
   switch (item.type ?? 'message') {
     case 'message':
       flushAttachments(conversation)
@@ -50,6 +59,8 @@ function addItem(conversation: Conversation, item: JsonObject, path: string, ref
       return
     case 'reasoning':
       // Chat servers reject reasoning of earlier turns, or ignore it.
+      if (refusals.signedThinking && typeof item.encrypted_content === 'string')
+        conversation.thinking.push(...fromSignature(item.encrypted_content))
       return
     case 'item_reference':
       refusals.add(`${path}.id`, 'the provider stores no items: send the item itself')
@@ -69,7 +80,7 @@ function addMessage(conversation: Conversation, item: JsonObject, path: string, 
     // Servers other than OpenAI's have no developer role.
     conversation.messages.push({ role: 'system', content: joinedText(content, at, refusals) })
   } else if (role === 'assistant') {
-    const message = assistantMessage(content, at, refusals)
+    const message = { ...assistantMessage(content, at, refusals), ...takeThinking(conversation) }
     conversation.messages.push(message)
     conversation.assistant = message
   } else refusals.add(`${path}.role`, 'must be user, assistant, system or developer')
@@ -111,11 +122,17 @@ function addCall(conversation: Conversation, item: JsonObject, path: string, ref
     function: { name: name ?? '', arguments: args === '' ? '{}' : (args ?? '') },
   }
   if (conversation.assistant === undefined) {
-    conversation.assistant = { role: 'assistant', content: null }
+    conversation.assistant = { role: 'assistant', content: null, ...takeThinking(conversation) }
     conversation.messages.push(conversation.assistant)
   }
   const { assistant } = conversation
   assistant.tool_calls = [...(Array.isArray(assistant.tool_calls) ? assistant.tool_calls : []), call]
+}
+
+function takeThinking(conversation: Conversation): JsonObject | undefined {
+  const { thinking } = conversation
+  conversation.thinking = []
+  return thinking.length === 0 ? undefined : { reasoning_details: thinking }
 }
 
 function addOutput(conversation: Conversation, item: JsonObject, path: string, refusals: Refusals): void {

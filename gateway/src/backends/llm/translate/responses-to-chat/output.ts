@@ -6,22 +6,33 @@ import { callItem, type FunctionCall, messageItem, reasoningItem, textPart } fro
 /** Output items of a streamed response. Functions add the events of a fragment, and ignore empty ones. */
 export type Output = {
   reasoning(fragment: string): void
+  /** Signed thinking, of which clients see the text only. */
+  signed(detail: JsonObject): void
   /** `logprobs` are the probabilities of the tokens of the fragment, of `logprobsLength` characters. */
   text(fragment: string, logprobs: readonly JsonValue[], logprobsLength: number): void
   refusal(fragment: string): void
+  /** Citations of the text before them, in the form of responses. */
+  annotations(added: readonly JsonObject[]): void
   /** Continues the call with an index in the chunks, or begins it. */
   call(index: number | undefined, fragment: FunctionCall): void
   /** Ends all items, and returns them. */
   close(): JsonObject[]
 }
 
-type Part = { readonly kind: 'text' | 'refusal'; text: string; readonly logprobs: JsonValue[] }
+type Part = {
+  readonly kind: 'text' | 'refusal'
+  text: string
+  readonly logprobs: JsonValue[]
+  readonly annotations: JsonObject[]
+}
 
 /** An item with the texts so far. */
 type Item =
-  | { kind: 'reasoning'; id: string; text: string }
+  | { kind: 'reasoning'; id: string; text: string; details: JsonObject[] }
   | { kind: 'message'; id: string; parts: Part[] }
   | { kind: 'call'; id: string; callId: string; name: string; args: string }
+
+type Reasoning = Extract<Item, { kind: 'reasoning' }>
 
 /**
  * Creates the items of a response. Reasoning and messages end when another item begins. Calls of tools end
@@ -53,6 +64,12 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
     return { item, at }
   }
 
+  function openReasoning(): Reasoning {
+    const last = items.at(-1)
+    if (last?.kind === 'reasoning') return last
+    return begin({ kind: 'reasoning', id: `rs_${suffix}_${items.length}`, text: '', details: [] }).item
+  }
+
   function addToMessage(kind: Part['kind'], fragment: string, logprobs: readonly JsonValue[]): void {
     if (fragment === '') return
     budget.addText(fragment.length)
@@ -65,7 +82,7 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
     if (part?.kind !== kind) {
       budget.addItem()
       endPart(item, at, add)
-      part = { kind, text: '', logprobs: [] }
+      part = { kind, text: '', logprobs: [], annotations: [] }
       item.parts.push(part)
       add({ type: 'response.content_part.added', ...placeOfPart(item, at), part: partOf(part) })
     }
@@ -103,22 +120,36 @@ export function createOutput(suffix: string, add: (event: JsonObject) => void): 
     reasoning(fragment) {
       if (fragment === '') return
       budget.addText(fragment.length)
-      const last = items.at(-1)
-      const isOpen = last?.kind === 'reasoning'
-      const item = isOpen
-        ? last
-        : begin({ kind: 'reasoning', id: `rs_${suffix}_${items.length}`, text: '' }).item
+      const item = openReasoning()
       const place = { item_id: item.id, output_index: items.length - 1, content_index: 0 }
       const part = { type: 'reasoning_text', text: '' }
-      if (!isOpen) add({ type: 'response.content_part.added', ...place, part })
+      if (item.text === '') add({ type: 'response.content_part.added', ...place, part })
       item.text += fragment
       add({ type: 'response.reasoning_text.delta', ...place, delta: fragment })
+    },
+    signed(detail) {
+      budget.addItem()
+      budget.addText(JSON.stringify(detail).length)
+      openReasoning().details.push(detail)
     },
     text(fragment, logprobs, logprobsLength) {
       if (logprobs.length > 0) budget.addLogprobs(logprobsLength)
       addToMessage('text', fragment, logprobs)
     },
     refusal: (fragment) => addToMessage('refusal', fragment, []),
+    annotations(added) {
+      const at = items.length - 1
+      const last = items[at]
+      const part = last?.kind === 'message' ? last.parts.at(-1) : undefined
+      if (last?.kind !== 'message' || part?.kind !== 'text') return
+      for (const annotation of added) {
+        budget.addItem()
+        budget.addText(JSON.stringify(annotation).length)
+        const place = { ...placeOfPart(last, at), annotation_index: part.annotations.length }
+        part.annotations.push(annotation)
+        add({ type: 'response.output_text.annotation.added', ...place, annotation })
+      }
+    },
     call(index, fragment) {
       const at = callAt(index, fragment)
       const item = items[at]
@@ -162,7 +193,8 @@ function endPart(message: Message, at: number, add: Add): void {
   add({ type: 'response.content_part.done', ...place, part: partOf(part) })
 }
 
-function endReasoning({ id, text }: { id: string; text: string }, at: number, add: Add): void {
+function endReasoning({ id, text }: Reasoning, at: number, add: Add): void {
+  if (text === '') return
   const place = { item_id: id, output_index: at, content_index: 0 }
   add({ type: 'response.reasoning_text.done', ...place, text })
   add({ type: 'response.content_part.done', ...place, part: { type: 'reasoning_text', text } })
@@ -174,12 +206,13 @@ function endItem(item: Item, at: number, add: Add): JsonObject {
   return complete
 }
 
-function partOf({ kind, text, logprobs }: Part): JsonObject {
-  return kind === 'text' ? { ...textPart(text), logprobs: [...logprobs] } : { type: 'refusal', refusal: text }
+function partOf({ kind, text, logprobs, annotations }: Part): JsonObject {
+  if (kind === 'refusal') return { type: 'refusal', refusal: text }
+  return { ...textPart(text), annotations: [...annotations], logprobs: [...logprobs] }
 }
 
 function completeItem(item: Item): JsonObject {
-  if (item.kind === 'reasoning') return reasoningItem(item.id, item.text)
+  if (item.kind === 'reasoning') return reasoningItem(item.id, item.text, item.details)
   if (item.kind === 'message') return messageItem(item.id, item.parts.map(partOf))
   return callItem(item.id, item)
 }

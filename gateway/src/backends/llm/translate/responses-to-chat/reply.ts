@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { writeJson } from '../exact-json.ts'
+import { toSignature } from '../gemini-to-chat/signature.ts'
 import { shortName } from '../limits.ts'
 import { contentText, reasoningOf, stringOf } from '../messages-to-chat/reply.ts'
 import { countsFromChat } from '../token-counts.ts'
@@ -17,7 +18,8 @@ export function completionToResponse(completion: JsonObject, context: Translatio
   const { message, logprobs, finish_reason: finishReason } = choice
   const output: JsonObject[] = []
   const reasoning = reasoningOf(message)
-  if (reasoning !== '') output.push(reasoningItem(`rs_${suffix}`, reasoning))
+  const details = detailsOf(message)
+  if (reasoning !== '' || details.length > 0) output.push(reasoningItem(`rs_${suffix}`, reasoning, details))
   const content = contentOf(message, logprobs)
   if (content.length > 0) output.push(messageItem(`msg_${suffix}`, content))
   const calls = message.tool_calls ?? []
@@ -77,12 +79,19 @@ export function toResponsesUsage(usage: JsonValue | undefined): JsonObject {
   }
 }
 
-export function reasoningItem(id: string, text: string): JsonObject {
+/** Signed thinking that clients return as it is. */
+export function detailsOf({ reasoning_details: details }: JsonObject): JsonObject[] {
+  return Array.isArray(details) ? details.filter(isJsonObject) : []
+}
+
+export function reasoningItem(id: string, text: string, details: readonly JsonObject[]): JsonObject {
+  const encrypted = toSignature(details)
   return {
     id,
     type: 'reasoning',
     summary: [],
-    content: [{ type: 'reasoning_text', text }],
+    content: text === '' ? [] : [{ type: 'reasoning_text', text }],
+    ...(encrypted === undefined ? undefined : { encrypted_content: encrypted }),
     status: 'completed',
   }
 }
@@ -108,7 +117,7 @@ function contentOf(message: JsonObject, logprobs: JsonValue | undefined): JsonOb
 }
 
 /** Citations of addresses have their fields in a member in chat. */
-function annotationsOf(annotations: JsonValue | undefined): JsonObject[] {
+export function annotationsOf(annotations: JsonValue | undefined): JsonObject[] {
   if (!Array.isArray(annotations)) return []
   return annotations.flatMap((annotation) => {
     if (!isJsonObject(annotation) || !isJsonObject(annotation.url_citation)) return []

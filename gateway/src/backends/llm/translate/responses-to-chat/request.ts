@@ -1,16 +1,19 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { createRefusals, isAbsent, type Refusals } from '../refusals.ts'
 import type { TranslatedRequest } from '../translate.ts'
-import { toMessages } from './items.ts'
+import { type RequestForm, toMessages } from './items.ts'
 import { settingsOf } from './settings.ts'
 import { toChatTools, toToolChoice } from './tools.ts'
 
 /** Translates a responses request to a chat completions request. */
-export function responsesToChatRequest(body: JsonObject): TranslatedRequest {
+export function responsesToChatRequest(body: JsonObject, form: RequestForm): TranslatedRequest {
   const refusals = createRefusals('chat completions')
   refusals.addUnknown(body, translatedFields, '')
   refuseStoredState(body, refusals)
-  const translated: JsonObject = { model: body.model ?? '', messages: toMessages(body, refusals) }
+  const translated: JsonObject = {
+    model: body.model ?? '',
+    messages: toMessages(body, { ...refusals, ...form }),
+  }
   const tools = toChatTools(body.tools, refusals)
   setIfPresent(translated, 'tools', tools)
   if (tools !== undefined) {

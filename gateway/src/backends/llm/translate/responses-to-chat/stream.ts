@@ -6,7 +6,7 @@ import { contentText, reasoningOf, stringOf } from '../messages-to-chat/reply.ts
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import { invalidResponse, truncatedStream, type UpstreamError } from '../upstream-error.ts'
 import { createOutput, type Output } from './output.ts'
-import { idSuffix, responseEnd, responseHead, toResponsesUsage } from './reply.ts'
+import { annotationsOf, detailsOf, idSuffix, responseEnd, responseHead, toResponsesUsage } from './reply.ts'
 
 /** Translates the chunks of a streamed chat completion to events of a response. */
 export function chunkStreamToResponse(context: TranslationContext): StreamTranslator {
@@ -73,8 +73,10 @@ type Logprobs = { readonly logprobs: JsonValue | undefined; readonly length: num
 
 function readDelta(delta: JsonObject, { logprobs, length }: Logprobs, output: Output): void {
   output.reasoning(reasoningOf(delta))
+  for (const detail of detailsOf(delta)) output.signed(detail)
   const ofText = isJsonObject(logprobs) && Array.isArray(logprobs.content) ? logprobs.content : []
   output.text(contentText(delta.content), ofText, length)
+  output.annotations(annotationsOf(delta.annotations))
   output.refusal(stringOf(delta.refusal))
   for (const call of fragmentsOf(delta.tool_calls)) {
     if (!isJsonObject(call)) throw invalidResponse('a tool call is not an object')
