@@ -1,14 +1,17 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 
-/** The object with names in camel case: Google reads snake case as well. Nested objects are unchanged. */
+/**
+ * The object with names in camel case: Google reads snake case as well. Other spellings, such as two
+ * underscores, are unknown members, because guards do not read them. Nested objects are unchanged.
+ */
 export function camelCased(object: JsonObject): JsonObject {
   let cased: JsonObject | undefined
   for (const name in object) {
     const value = object[name]
     if (value === undefined) continue
     const camel = name.includes('_')
-      ? name.replace(/_+([a-z0-9])/g, (_, letter) => letter.toUpperCase())
+      ? name.replace(/(?<!_)_([a-z0-9])/g, (_, letter) => letter.toUpperCase())
       : name
     if (camel !== name) cased ??= { ...object }
     if (cased === undefined || camel === name) continue

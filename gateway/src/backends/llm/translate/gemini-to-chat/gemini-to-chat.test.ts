@@ -40,6 +40,7 @@ const answered = (functionResponse: JsonValue): JsonObject => ({
 describe('a Gemini request for chat', () => {
   const refused: [string, JsonObject][] = [
     ['inventedField', { inventedField: 1 }],
+    ['system__instruction', { system__instruction: { parts: [{ text: 'unread by guards' }] } }],
     ['cachedContent', { cachedContent: 'cachedContents/1' }],
     ['contents', { contents: [] }],
     ['contents', { contents: 'Hello' }],
