@@ -104,7 +104,7 @@ const start = (client: OpenAI, input_file_id: string) =>
 /** Ids and the address of the service differ. */
 function withoutIds(value: unknown): string {
   return JSON.stringify(value)
-    .replaceAll(/(file[-_]|batch_|msgbatch_)[\w-]{20,}/g, '$1')
+    .replaceAll(/(file[-_]|batch_|msgbatch_|upload_|part_)[\w-]{20,}/g, '$1')
     .replaceAll(/http:[^"]*:\d+/g, '')
 }
 
@@ -212,6 +212,56 @@ describe('files and batches of OpenAI', () => {
       const labels = { gen_ai_token_type: 'output', gen_ai_request_model: 'gpt-test' }
       return metricValue(await gateway.metrics(), 'gen_ai_client_token_usage_sum', labels) ? true : undefined
     })
+  })
+})
+
+describe('uploads in parts', () => {
+  const about = { purpose: 'user_data', filename: 'a.txt', mime_type: 'text/plain' } as const
+  const contents = [Buffer.alloc(1_500_000, 'a'), Buffer.from('b')]
+  const bytes = 1_500_001
+
+  async function addParts(client: OpenAI, id: string) {
+    const part = (content: Buffer) =>
+      client.uploads.parts.create(id, { data: new File([new Uint8Array(content)], 'blob') })
+    return Promise.all(contents.map(part))
+  }
+
+  it('are created, completed and cancelled as without the gateway', async () => {
+    const conversation = async (client: OpenAI) => {
+      const created = await client.uploads.create({ ...about, bytes })
+      const parts = await addParts(client, created.id)
+      expect(parts.map(({ upload_id }) => upload_id)).toEqual([created.id, created.id])
+      const done = await client.uploads.complete(created.id, { part_ids: parts.map(({ id }) => id) })
+      const file = done.file?.id ?? ''
+      const content = await (await client.files.content(file)).text()
+      const described = await client.files.retrieve(file)
+      expect([content, described.id]).toEqual([contents.join(''), file])
+      const other = await client.uploads.create({ ...about, bytes })
+      return withoutIds([created, parts, done, described, await client.uploads.cancel(other.id)])
+    }
+    expect(await conversation(openai.through)).toBe(await conversation(openai.direct))
+    const [listed] = (await openai.through.files.list({ purpose: 'user_data', limit: 1 })).data
+    expect(listed?.bytes).toBe(bytes)
+  })
+
+  it('belong to the key that created them, and have no requests of batches', async () => {
+    const { through, other } = openai
+    const created = await through.uploads.create({ ...about, bytes })
+    const [part] = await addParts(through, created.id)
+    const second = await through.uploads.create({ ...about, bytes })
+    const own = await other.uploads.create({ ...about, bytes })
+    const seen = provider.seen.length
+    const noUpload = { status: 404, code: 'upload_not_found' }
+    await expect(other.uploads.cancel(created.id)).rejects.toMatchObject(noUpload)
+    await expect(addParts(other, created.id)).rejects.toMatchObject(noUpload)
+    const part_ids = [part?.id ?? '']
+    const noPart = { status: 400, code: 'part_not_found' }
+    await expect(other.uploads.complete(own.id, { part_ids })).rejects.toMatchObject(noPart)
+    await expect(through.uploads.complete(second.id, { part_ids })).rejects.toMatchObject(noPart)
+    await expect(through.uploads.create({ ...about, purpose: 'batch', bytes })).rejects.toThrow(
+      /requests of a batch/,
+    )
+    expect(provider.seen).toHaveLength(seen)
   })
 })
 

@@ -18,7 +18,9 @@ let received: IncomingMessage['headers'] = {}
 
 beforeAll(async () => {
   const url = await startProvider()
-  gateway = await startGateway({ llm: { models: [openAiModel('gpt', url)] } }, { lifetime: 'file' })
+  const rules = [{ deny: '"x-strict" in request.headers && string(request.body).contains("secret")' }]
+  const llm = { models: [openAiModel('gpt', url)], policies: { authorization: { rules } } }
+  gateway = await startGateway({ llm }, { lifetime: 'file' })
 })
 
 async function startProvider(): Promise<string> {
@@ -120,4 +122,13 @@ it('streams files of 200 MB from and to the provider with little memory', async 
     `bytes 0-9/${fileBytes}`,
     chunk.subarray(0, 10).toString(),
   ])
+})
+
+it('refuses streamed files if a rule reads the body', async () => {
+  const response = await fetch(`${gateway.url}/v1/files`, {
+    method: 'POST',
+    headers: { 'content-type': 'multipart/form-data; boundary=b1', 'x-strict': 'yes' },
+    body: Buffer.concat([...form()].slice(0, 40).concat(Buffer.from('\r\n--b1--\r\n'))),
+  })
+  expect([response.status, await response.text()]).toEqual([403, expect.stringContaining('authorization')])
 })

@@ -186,7 +186,7 @@ describe('the choice of a model', () => {
     }
     first.seen.length = 0
     for (const path of [
-      '/v1/uploads',
+      '/v1/videos',
       '/v1/chat/completions/x',
       '/',
       '/v1/fine_tuning/jobs',

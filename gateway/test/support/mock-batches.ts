@@ -14,6 +14,8 @@ export function mockBatches(
 ): Promise<MockServer> {
   const files = new Map<string, StoredFile>()
   const batches = new Map<string, Record<string, unknown>>()
+  const uploads = new Map<string, Record<string, unknown>>()
+  const parts = new Map<string, Buffer>()
   let count = 0
   const nextId = (prefix: string) => `${prefix}${String(++count).padStart(24, '0')}`
   const created_at = 1_760_000_000
@@ -92,6 +94,37 @@ export function mockBatches(
     sendJson(response, { status: 200, body: { ...about, content, stop_reason: 'end_turn', usage } })
   }
 
+  async function openAiUploads(
+    request: SeenRequest,
+    response: ServerResponse,
+    [id, tail]: string[],
+  ): Promise<void> {
+    const { json } = request
+    if (id === undefined) {
+      const upload = { id: nextId('upload_'), object: 'upload', bytes: member(json, 'bytes'), created_at }
+      const about = { filename: member(json, 'filename'), purpose: member(json, 'purpose') }
+      uploads.set(upload.id, { ...upload, ...about, status: 'pending' })
+      return sendJson(response, { status: 200, body: uploads.get(upload.id) })
+    }
+    const upload = uploads.get(id)
+    if (upload === undefined) return sendJson(response, notFound(`No such upload: ${id}`))
+    if (tail === 'parts') {
+      const data = (await formOf(request)).get('data')
+      if (!(data instanceof File)) throw new Error('the part has no data')
+      const part = { id: nextId('part_'), object: 'upload.part', created_at, upload_id: id }
+      parts.set(part.id, Buffer.from(await data.arrayBuffer()))
+      return sendJson(response, { status: 200, body: part })
+    }
+    upload['status'] = tail === 'cancel' ? 'cancelled' : 'completed'
+    if (tail === 'complete') {
+      const ids = member(json, 'part_ids')
+      const found = Array.isArray(ids) ? ids.map((one) => parts.get(String(one)) ?? Buffer.alloc(0)) : []
+      const file = addFile(Buffer.concat(found), String(upload['filename']), String(upload['purpose']))
+      upload['file'] = file.description
+    }
+    sendJson(response, { status: 200, body: upload })
+  }
+
   function openAiBatches(request: SeenRequest, response: ServerResponse, rest: string[]): void {
     const { method, json } = request
     const [id, tail] = rest
@@ -168,6 +201,7 @@ export function mockBatches(
       else message(request, response)
     } else if (authorization !== `Bearer ${openAiKey}`) sendJson(response, unauthorized)
     else if (segments[0] === 'files') await openAiFiles(request, response, segments.slice(1))
+    else if (segments[0] === 'uploads') await openAiUploads(request, response, segments.slice(1))
     else openAiBatches(request, response, segments.slice(1))
   }, options.lifetime)
 }

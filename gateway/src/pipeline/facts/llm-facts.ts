@@ -99,6 +99,7 @@ export type LlmOperation = {
     | 'batches'
     | 'message_batches'
     | 'anthropic_files'
+    | 'uploads'
     | 'models'
     | 'passthrough'
 }

@@ -79,6 +79,13 @@ const anthropicFiles: ClientCall = {
   },
 }
 
+const uploads: ClientCall = {
+  api: 'uploads',
+  path: () => '/v1/uploads',
+  headers: (model) => ({ 'x-tollgate-model': model }),
+  body: () => ({ purpose: 'user_data', filename: 'a.txt', bytes: 7, mime_type: 'text/plain' }),
+}
+
 /** Every call that the gateway reads from clients. */
 export const clientCalls: readonly ClientCall[] = [
   plain('chat_completions', '/v1/chat/completions', { messages }),
@@ -108,4 +115,5 @@ export const clientCalls: readonly ClientCall[] = [
   batches,
   messageBatches,
   anthropicFiles,
+  uploads,
 ]

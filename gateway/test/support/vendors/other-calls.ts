@@ -95,6 +95,7 @@ const calls: readonly Call[] = [
     path: /\/messages\/batches$/,
     answer: () => ({ id: 'msgbatch_1', type: 'message_batch' }),
   },
+  { name: 'uploads', path: /\/uploads$/, answer: () => ({ id: 'upload_1', object: 'upload' }) },
   { name: 'batches', path: /\/batches$/, answer: () => ({ id: 'batch_1', object: 'batch' }) },
   { name: 'images', path: /\/images\/generations$/, answer: () => picture },
   { name: 'image_edits', path: /\/images\/edits$/, answer: () => picture },

@@ -29,5 +29,6 @@ export const endpointLabels: Record<ClientEndpoint, string> = {
   files: 'files',
   batches: 'batches',
   message_batches: 'batches of messages',
+  uploads: 'uploads in parts',
   anthropic_files: "files of Anthropic's API",
 }

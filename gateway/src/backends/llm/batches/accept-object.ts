@@ -126,12 +126,18 @@ function targetOf(
   return { target, model: target.upstreamModel ?? requestModel }
 }
 
+/** An object of the client with its id for clients, and the target that has it. */
+export type OpenedObject = {
+  readonly stored: StoredObject & { readonly text: string }
+  readonly candidate: Candidate
+}
+
 /** The object of an id of this client, and the target that has it. */
 export function openObject(
   exchange: Exchange,
   { endpoint, id }: { endpoint: ObjectEndpoint; id: string | undefined },
   rules: RequestRules,
-) {
+): OpenedObject | undefined {
   const stored = id === undefined ? undefined : rules.objectIds.open(endpoint, id, ownerOf(exchange))
   if (id === undefined || stored === undefined) return undefined
   const candidate = targetOf(exchange, stored, rules)

@@ -34,17 +34,20 @@ export type StoredObject = {
   readonly place: string
   /** Undefined for a file whose requests were not checked, which no batch accepts. */
   readonly batch: BatchFacts | undefined
-  /** Id of the input file of a batch at the provider. */
+  /** Id at the provider of the input file of a batch, and of the upload of a part. */
   readonly inputFile: string | undefined
   /** Amounts that a batch was charged, also in the id of its results. Undefined in older ids. */
   readonly charge?: BatchCharge | undefined
 }
 
+/** Objects with an id: those of calls, and parts of uploads. */
+export type SealedObject = ObjectEndpoint | 'upload_parts'
+
 /** Ids of files and batches for clients. They contain everything that is needed to find the object. */
 export type ObjectIds = {
-  seal(endpoint: ObjectEndpoint, object: StoredObject, owner: string): string
+  seal(kind: SealedObject, object: StoredObject, owner: string): string
   /** Undefined for ids of other owners and other texts. */
-  open(endpoint: ObjectEndpoint, id: string, owner: string): StoredObject | undefined
+  open(kind: SealedObject, id: string, owner: string): StoredObject | undefined
 }
 
 /** Creates ids that name object and owner. */
@@ -54,17 +57,19 @@ export function createObjectIds(context: Pick<CompileContext, 'sessionKey' | 'pr
     batches: createSealedIds(context, { purpose: 'llm-batches', prefix: 'batch_' }),
     message_batches: createSealedIds(context, { purpose: 'llm-message-batches', prefix: 'msgbatch_' }),
     anthropic_files: createSealedIds(context, { purpose: 'llm-anthropic-files', prefix: 'file_' }),
+    uploads: createSealedIds(context, { purpose: 'llm-uploads', prefix: 'upload_' }),
+    upload_parts: createSealedIds(context, { purpose: 'llm-upload-parts', prefix: 'part_' }),
   }
   return {
-    seal(endpoint, object, owner) {
+    seal(kind, object, owner) {
       const { id, requestModel, configuredModel, place, batch, inputFile = '', charge } = object
       const counts = batch ? [batch.endpoint, `${batch.inputTokens}`, `${batch.outputTokens}`] : ['', '', '']
       const parts = [id, requestModel, configuredModel, place, ...counts, inputFile]
-      return ids[endpoint].seal(charge ? [...parts, JSON.stringify(charge)] : parts, owner)
+      return ids[kind].seal(charge ? [...parts, JSON.stringify(charge)] : parts, owner)
     },
-    open(endpoint, text, owner) {
+    open(kind, text, owner) {
       const [id, requestModel, configuredModel, place, api, input, output, inputFile, charge] =
-        ids[endpoint].open(text, owner) ?? []
+        ids[kind].open(text, owner) ?? []
       if (id === undefined || requestModel === undefined) return undefined
       if (configuredModel === undefined || place === undefined) return undefined
       const batch = api

@@ -1,10 +1,16 @@
 import type { Headers } from '../../../net/http/headers.ts'
 
-/** Calls about objects that a provider stores: files and batches of OpenAI, and those of Anthropic. */
-export type ObjectEndpoint = 'files' | 'batches' | 'message_batches' | 'anthropic_files'
+/**
+ * Calls about objects that a provider stores: files, batches and uploads in parts of OpenAI, and files and
+ * batches of Anthropic.
+ */
+export type ObjectEndpoint = 'files' | 'batches' | 'message_batches' | 'anthropic_files' | 'uploads'
 
-/** `content` is that of a file, or the results of a batch of Anthropic. */
-export type ObjectAction = 'create' | 'list' | 'read' | 'delete' | 'cancel' | 'content'
+/**
+ * `content` is that of a file, or the results of a batch of Anthropic; `part` and `complete` are calls of an
+ * upload in parts.
+ */
+export type ObjectAction = 'create' | 'list' | 'read' | 'delete' | 'cancel' | 'content' | 'part' | 'complete'
 
 /** An object, or all of them, by the path of a call. */
 export type ObjectPath = {
@@ -23,12 +29,13 @@ export function objectAt(rest: string): ObjectPath | undefined {
   return Object.keys(actionsAt(path)).length === 0 ? undefined : path
 }
 
-const objectSyntax = /^\/(files|batches|messages\/batches)(?:\/([\w-]+)(\/[a-z]+)?)?$/
+const objectSyntax = /^\/(files|batches|messages\/batches|uploads)(?:\/([\w-]+)(\/[a-z]+)?)?$/
 
 const endpoints: Readonly<Record<string, ObjectEndpoint>> = {
   files: 'files',
   batches: 'batches',
   'messages/batches': 'message_batches',
+  uploads: 'uploads',
 }
 
 /** The object of a client: files of OpenAI and of Anthropic have the same paths. */
@@ -51,7 +58,7 @@ export type FileEndpoint = 'files' | 'anthropic_files'
 
 /** Actions by method. */
 export function actionsAt({ endpoint, id, tail }: ObjectPath): Readonly<Record<string, ObjectAction>> {
-  if (id === undefined) return { GET: 'list', POST: 'create' }
+  if (id === undefined) return endpoint === 'uploads' ? { POST: 'create' } : { GET: 'list', POST: 'create' }
   return actions[endpoint][tail] ?? {}
 }
 
@@ -65,5 +72,10 @@ const actions: Readonly<Record<ObjectEndpoint, Readonly<Record<string, Record<st
     '': { GET: 'read', DELETE: 'delete' },
     '/cancel': { POST: 'cancel' },
     '/results': { GET: 'content' },
+  },
+  uploads: {
+    '/parts': { POST: 'part' },
+    '/complete': { POST: 'complete' },
+    '/cancel': { POST: 'cancel' },
   },
 }

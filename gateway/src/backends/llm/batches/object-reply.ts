@@ -1,4 +1,3 @@
-import { ownerOf } from '../../../identity/owner.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { editTopLevel } from '../../../lib/json/edit.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
@@ -16,13 +15,13 @@ import {
 } from '../reply/reply-body.ts'
 import { maxMediaLineBytes } from '../reply/stream.ts'
 import type { Attempt } from '../request/call.ts'
-import { placeOf } from '../stored/sealed-ids.ts'
+import { uploadEdits } from '../uploads/upload-reply.ts'
 import type { ObjectCall } from './object-call.ts'
-import type { BatchCharge, ObjectIds, StoredObject } from './object-ids.ts'
-import type { ObjectEndpoint } from './object-path.ts'
+import type { BatchCharge, ObjectIds } from './object-ids.ts'
 import { checkLines } from './results/check-lines.ts'
 import { createResultCheck } from './results/check-results.ts'
 import { watchResults } from './results/watch-results.ts'
+import { edits, sealed } from './sealed-members.ts'
 import { chargeOf, processOf } from './settlement/batch-charge.ts'
 import { createResultSum, useOfBatch, useOfMessageBatch } from './settlement/batch-use.ts'
 
@@ -56,7 +55,9 @@ export async function convertObjectCall(
   const set =
     endpoint === 'message_batches'
       ? messageBatchEdits(attempt, object, json.value, { ids, charge })
-      : openAiEdits(attempt, object, json.value, { ids, charge })
+      : endpoint === 'uploads'
+        ? uploadEdits(attempt, object, json, ids)
+        : openAiEdits(attempt, object, json.value, { ids, charge })
   const headers = filterDecodedHeaders(reply.headers)
   return { status: reply.status, headers, body: Buffer.from(editTopLevel(json, { set })) }
 }
@@ -176,42 +177,3 @@ function messageBatchEdits(
 }
 
 const collection = '/messages/batches'
-
-/** Texts of members that have a text. */
-function edits(
-  value: JsonObject,
-  members: Readonly<Record<string, (text: string) => string>>,
-): Map<string, string> {
-  const set = new Map<string, string>()
-  for (const [name, replace] of Object.entries(members)) {
-    const text = value[name]
-    if (typeof text === 'string') set.set(name, JSON.stringify(replace(text)))
-  }
-  return set
-}
-
-type Sealing = Partial<Pick<StoredObject, 'batch' | 'inputFile' | 'charge'>> & {
-  endpoint: ObjectEndpoint
-  id: string
-  ids: ObjectIds
-}
-
-/** The id for the client; that of the path if the object is the same. */
-function sealed(
-  { exchange, candidate, call }: Attempt,
-  { action, stored }: ObjectCall,
-  { endpoint, id, ids, batch, inputFile, charge }: Sealing,
-): string {
-  if (action !== 'create' && call.endpoint === endpoint && id === stored?.id) return stored.text
-  const { target } = candidate
-  const object: StoredObject = {
-    id,
-    requestModel: exchange.facts.llm?.requestModel ?? '',
-    configuredModel: target.configuredModel,
-    place: placeOf(target),
-    batch,
-    inputFile,
-    charge,
-  }
-  return ids.seal(endpoint, object, ownerOf(exchange))
-}

@@ -8,6 +8,7 @@ import { readRequestBody } from '../../../pipeline/request-body.ts'
 import { readList } from '../lists/read-list.ts'
 import type { RequestRules } from '../request/accept-call.ts'
 import { invalidField, notJson, validateJson } from '../request/body-checks.ts'
+import { readNewUpload, readUploadEnd, readUploadPart } from '../uploads/read-parts.ts'
 import { readUpload } from '../uploads/read-upload.ts'
 import { acceptObject, openObject } from './accept-object.ts'
 import { isOfFiles, type ObjectAction, type ObjectEndpoint, type ObjectPath } from './object-path.ts'
@@ -26,11 +27,14 @@ export function readObject(
   if (action === 'list') return readList(exchange, endpoint, rules)
   if (action === 'create') {
     if (isOfFiles(endpoint)) return readUpload(exchange, endpoint, rules)
+    if (endpoint === 'uploads') return readNewUpload(exchange, rules)
     return endpoint === 'batches' ? readBatch(exchange, rules) : readMessageBatch(exchange, rules)
   }
   const found = openObject(exchange, { endpoint, id }, rules)
   if (found === undefined) return refuse(exchange, notFound(endpoint))
   const { stored, candidate } = found
+  if (action === 'part') return readUploadPart(exchange, found, rules)
+  if (action === 'complete') return readUploadEnd(exchange, found, rules)
   exchange.facts.body = new Uint8Array(0)
   return acceptObject(
     exchange,
@@ -86,7 +90,7 @@ async function readBatch(exchange: Exchange, rules: RequestRules): Promise<Reply
 
 /** The refusal of an id that is unknown or belongs to another client. */
 function notFound(endpoint: ObjectEndpoint): Refusal {
-  const name = isOfFiles(endpoint) ? 'file' : 'batch'
+  const name = endpoint === 'uploads' ? 'upload' : isOfFiles(endpoint) ? 'file' : 'batch'
   const message = `No ${name} with this id, or it belongs to another client`
   return { status: 404, code: `${name}_not_found`, message }
 }

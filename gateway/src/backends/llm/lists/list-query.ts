@@ -55,6 +55,7 @@ function refused(name: string, message: string) {
 const parameters: Readonly<Record<ObjectEndpoint, ReadonlySet<string>>> = {
   files: new Set(['after', 'limit', 'order', 'purpose']),
   batches: new Set(['after', 'limit']),
+  uploads: new Set(),
   message_batches: new Set(['after_id', 'before_id', 'limit']),
   anthropic_files: new Set(['after_id', 'before_id', 'page', 'limit', 'beta']),
 }

@@ -1,8 +1,8 @@
 import { ownerOf } from '../../../identity/owner.ts'
-import { parseJsonObject } from '../../../lib/json/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from '../../../lib/json/json.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { ObjectCall } from '../batches/object-call.ts'
-import { isObjectEndpoint } from '../batches/object-path.ts'
+import { isObjectEndpoint, type ObjectAction, type ObjectEndpoint } from '../batches/object-path.ts'
 import type { ReplyOptions } from '../reply/reply-body.ts'
 import type { Attempt } from '../request/call.ts'
 
@@ -21,11 +21,24 @@ export async function recordObject(
   const owner = ownerOf(exchange)
   try {
     if (action === 'delete' && stored) await ownedObjects.remove(owner, { endpoint, id: stored.text })
-    if (action !== 'create' || !(reply.body instanceof Uint8Array)) return
-    const { id, purpose } = parseJsonObject(Buffer.from(reply.body).toString()) ?? {}
-    if (typeof id !== 'string') return
-    await ownedObjects.add(owner, { endpoint, id, purpose: typeof purpose === 'string' ? purpose : '' })
+    const created = reply.body instanceof Uint8Array ? createdBy(endpoint, action, reply.body) : undefined
+    if (created !== undefined) await ownedObjects.add(owner, created)
   } catch (error) {
     context.log.error({ err: error }, 'llm object not recorded, hence not in lists: database not available')
   }
+}
+
+/** The object that a call has created: the last call of an upload in parts creates its file. */
+function createdBy(endpoint: ObjectEndpoint, action: ObjectAction, body: Uint8Array) {
+  const isUpload = endpoint === 'uploads'
+  if (action !== (isUpload ? 'complete' : 'create')) return undefined
+  const reply = parseJsonObject(Buffer.from(body).toString())
+  const { id, purpose } = (isUpload ? objectIn(reply?.['file']) : reply) ?? {}
+  if (typeof id !== 'string') return undefined
+  const kind = isUpload ? 'files' : endpoint
+  return { endpoint: kind, id, purpose: typeof purpose === 'string' ? purpose : '' } as const
+}
+
+function objectIn(value: JsonValue | undefined): JsonObject | undefined {
+  return isJsonObject(value) ? value : undefined
 }

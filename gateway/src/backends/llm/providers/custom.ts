@@ -32,6 +32,7 @@ const endpoints = {
   batches: 'batches',
   messageBatches: 'message_batches',
   anthropicFiles: 'anthropic_files',
+  uploads: 'uploads',
 } satisfies Record<string, ClientEndpoint>
 
 type FormatEndpoint = (typeof endpoints)[keyof typeof endpoints]
@@ -41,7 +42,7 @@ const formatTypes = [
   ...(['moderations', 'rerank', 'imageGenerations', 'imageEdits', 'imageVariations'] as const),
   ...(['audioSpeech', 'audioTranscriptions', 'audioTranslations'] as const),
   'realtime',
-  ...(['files', 'batches', 'messageBatches', 'anthropicFiles'] as const),
+  ...(['files', 'batches', 'messageBatches', 'anthropicFiles', 'uploads'] as const),
 ] as const
 
 const defaultPaths: Readonly<Record<FormatEndpoint, string>> = {

@@ -28,6 +28,9 @@ export const rerankPaths = { rerank: '/rerank', rerank_v2: '/rerank' } satisfies
 /** Paths of files and batches, likewise. */
 export const batchPaths = { files: '/files', batches: '/batches' } satisfies ProviderPaths
 
+/** Path of uploads in parts, likewise. */
+export const uploadPaths = { uploads: '/uploads' } satisfies ProviderPaths
+
 /** All paths of servers of unknown kind. */
 export const allPaths = {
   ...openAiPaths,
@@ -35,6 +38,7 @@ export const allPaths = {
   ...rerankPaths,
   ...realtimePaths,
   ...batchPaths,
+  ...uploadPaths,
 } satisfies ProviderPaths
 
 /** A service with OpenAI's API. `address` is undefined if the configuration must set it. */

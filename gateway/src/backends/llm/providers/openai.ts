@@ -1,7 +1,13 @@
-import { batchPaths, mediaPaths, openAiPaths, realtimePaths } from './openai-compatible.ts'
+import { batchPaths, mediaPaths, openAiPaths, realtimePaths, uploadPaths } from './openai-compatible.ts'
 import { bearer, type Provider, type ProviderPaths } from './provider.ts'
 
-const paths: ProviderPaths = { ...openAiPaths, ...mediaPaths, ...realtimePaths, ...batchPaths }
+const paths: ProviderPaths = {
+  ...openAiPaths,
+  ...mediaPaths,
+  ...realtimePaths,
+  ...batchPaths,
+  ...uploadPaths,
+}
 const pathsWithoutChat = withoutChat(paths)
 
 /** https://platform.openai.com/docs/api-reference. With `params.baseUrl`, any server of the same API. */

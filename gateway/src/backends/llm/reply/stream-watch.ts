@@ -109,6 +109,7 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   batches: () => openAiState,
   message_batches: () => openAiState,
   anthropic_files: () => openAiState,
+  uploads: () => openAiState,
 }
 
 /** Finds the last event by its type, because not all servers name these events. */

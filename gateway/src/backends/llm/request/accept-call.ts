@@ -180,7 +180,7 @@ export function unknownEndpoint(path: string): Refusal {
 }
 
 /** Calls of OpenAI's API that clients may expect. */
-const unservedCall = /\/v1\/(uploads|conversations|vector_stores|fine_tuning|videos)(?:\/|$)/
+const unservedCall = /\/v1\/(conversations|vector_stores|fine_tuning|videos)(?:\/|$)/
 
 /** The mode of a call whose candidates all have `passthrough`; else requests are read as usual. */
 function passthroughOf(candidates: readonly Candidate[]): 'detect' | 'opaque' | undefined {

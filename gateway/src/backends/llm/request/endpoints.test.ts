@@ -86,9 +86,8 @@ it.each([
   '/v1/chat%2F.%2Fcompletions',
 ])('detects %s as a disguised call', (path) => expect(isDisguisedEndpoint(path)).toBe(true))
 
-it.each(['/v1/uploads', '/v1/chat/completions/x', '/v1/uploads/50%'])(
-  'accepts %s as an unknown path',
-  (path) => expect(isDisguisedEndpoint(path)).toBe(false),
+it.each(['/v1/videos', '/v1/chat/completions/x', '/v1/videos/50%'])('accepts %s as an unknown path', (path) =>
+  expect(isDisguisedEndpoint(path)).toBe(false),
 )
 
 it('reads calls of clouds at backends with any routes', () => {
@@ -113,14 +112,14 @@ it('selects the error shape by the API of the path', () => {
   expect(errorFormatOf('/x/publishers/anthropic/models/m:rawPredict')).toBe('anthropic')
   // Paths that both APIs have, or neither: Anthropic's clients always send their version.
   expect(errorFormatOf('/v1/models', { 'anthropic-version': '2023-06-01' })).toBe('anthropic')
-  expect(errorFormatOf('/v1/uploads', { 'anthropic-version': '2023-06-01' })).toBe('anthropic')
+  expect(errorFormatOf('/v1/videos', { 'anthropic-version': '2023-06-01' })).toBe('anthropic')
   expect(errorFormatOf('/v1/chat/completions', { 'anthropic-version': '2023-06-01' })).toBe('openai')
 })
 
 describe('defaultEndpoints', () => {
   it('pass unknown paths only if configured, and never a disguised call', () => {
-    expect(defaultEndpoints(false).match('/v1/uploads')).toEqual({ kind: 'unknown' })
-    expect(defaultEndpoints(true).match('/v1/uploads')).toEqual({ kind: 'passthrough' })
+    expect(defaultEndpoints(false).match('/v1/videos')).toEqual({ kind: 'unknown' })
+    expect(defaultEndpoints(true).match('/v1/videos')).toEqual({ kind: 'passthrough' })
     expect(defaultEndpoints(true).match('/v1/chat%2Fcompletions')).toEqual({ kind: 'unknown' })
     expect(defaultEndpoints(true).match('/v1/messages')).toMatchObject({ endpoint: 'messages' })
   })

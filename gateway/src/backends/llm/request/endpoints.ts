@@ -39,6 +39,7 @@ export type ClientEndpoint =
   | 'batches'
   | 'message_batches'
   | 'anthropic_files'
+  | 'uploads'
 
 /**
  * Calls of clients and of upstreams: `predict` of Vertex AI and the embeddings of Amazon Bedrock
@@ -103,6 +104,7 @@ export const operations: Readonly<
   batches: { operation: 'batch', api: 'batches' },
   message_batches: { operation: 'batch', api: 'message_batches' },
   anthropic_files: { operation: 'file', api: 'anthropic_files' },
+  uploads: { operation: 'file', api: 'uploads' },
   models: { operation: 'list_models', api: 'models' },
   stored: { operation: 'stored_response', api: 'responses' },
   passthrough: { operation: 'passthrough', api: 'passthrough' },

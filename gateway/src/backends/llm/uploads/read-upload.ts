@@ -50,7 +50,7 @@ function purposeOf(endpoint: FileEndpoint, { value: { purpose } }: JsonText): st
 }
 
 /** Services have other names for it, such as `batch-api`. */
-function isOfBatch(purpose: string): boolean {
+export function isOfBatch(purpose: string): boolean {
   return purpose.toLowerCase().includes('batch')
 }
 
@@ -121,7 +121,7 @@ async function readRequests(
   )
 }
 
-const notForm: Refusal = { ...notJson, message: 'content-type must be multipart/form-data' }
+export const notForm: Refusal = { ...notJson, message: 'content-type must be multipart/form-data' }
 
 const noPurpose = invalidField('purpose', 'purpose must be a text such as batch or user_data')
 
