@@ -8,8 +8,8 @@ import { mockBatches } from '../support/mock-batches.ts'
 import { sqliteUrl } from '../support/resource-api.ts'
 import { until } from '../support/wait.ts'
 
-// Two gateways on one database. Each request of the provider uses 7 tokens of input and 3 of output, so that
-// the prices below make 12 dollars per million requests.
+// Two gateways on one database, the second with two data planes. Each request of the provider uses 7 tokens
+// of input and 3 of output, so that the prices below make 12 dollars per million requests.
 
 const prices = { rates: { input: '2', output: '4' }, batch: { input: '0.75', output: '2.25' } }
 const picodollarsPerRequest = 12_000_000
@@ -56,7 +56,8 @@ beforeAll(async () => {
     },
   }
   const options = { lifetime: 'file' } as const
-  gateways = [await startGateway(config, options), await startGateway(config, options)]
+  const threaded = { ...config, config: { ...config.config, workerThreads: 2 } }
+  gateways = [await startGateway(config, options), await startGateway(threaded, options)]
 })
 
 async function createBatch(client: OpenAI, model: string, requests: number) {

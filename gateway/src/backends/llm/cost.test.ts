@@ -171,6 +171,21 @@ describe('the cost of images and audio', () => {
     expect(exchange.facts.llm).toMatchObject({ costPicodollars: 7 * 15_000_000, costStatus: 'exact' })
   })
 
+  it('is an estimate by the requested images before a response', async () => {
+    const cancellation = createCancellation()
+    const gateway = llm(() => {
+      cancellation.cancel()
+      throw new Error('gone')
+    })
+    const { exchange } = await open(gateway, {
+      ...{ path: '/v1/images/generations', cancellation },
+      body: { model: 'dall-e-3', prompt: 'a cat', n: 2 },
+    })
+    gateway.llm.llmRequest.onEnd?.(exchange)
+    expect(exchange.facts.llm).toMatchObject({ cost: 0.08, costStatus: 'estimated' })
+    expect(exchange.llm?.estimate?.(exchange).picodollars).toBe(0.08e12)
+  })
+
   it('is exact by the number of images', async () => {
     const gateway = llm(() => jsonReply({ created: 1, data: [{ url: 'a' }, { url: 'b' }] }))
     const body = { model: 'dall-e-3', prompt: 'a cat', n: 2 }

@@ -35,6 +35,8 @@ export type UsageUnits = {
     readonly count: number
     readonly size: string | undefined
     readonly quality: string | undefined
+    /** By the request, without a response that has them. */
+    readonly isAssumed?: boolean
   }
   /** Seconds of transcribed audio. */
   readonly seconds?: number | undefined

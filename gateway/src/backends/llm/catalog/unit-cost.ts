@@ -17,7 +17,7 @@ export type UnitPrices = {
   readonly perThousandSearches: Picodollars | undefined
 }
 
-/** Cost of units. `isExact` is false if the price may be that of another size or quality. */
+/** Cost of units. `isExact` is false if their number, size or quality is not certain. */
 export type UnitCost = { readonly amount: Picodollars; readonly isExact: boolean }
 
 const million = 1_000_000n
@@ -47,7 +47,7 @@ function exact(amount: Picodollars): UnitCost {
 }
 
 function imageCost(
-  { count, size, quality }: NonNullable<UsageUnits['images']>,
+  { count, size, quality, isAssumed = false }: NonNullable<UsageUnits['images']>,
   { perImage, images }: UnitPrices,
 ): UnitCost | undefined {
   const found = images.find(
@@ -64,5 +64,5 @@ function imageCost(
       (entry.quality !== undefined && quality === undefined),
   )
   const isKnown = found !== undefined || perImage !== undefined
-  return { amount: BigInt(count) * price * million, isExact: isKnown && !isUnclear }
+  return { amount: BigInt(count) * price * million, isExact: isKnown && !isUnclear && !isAssumed }
 }

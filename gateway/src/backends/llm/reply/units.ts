@@ -1,5 +1,6 @@
 import {
   type ExactJsonObject,
+  type ExactJsonValue,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -7,8 +8,10 @@ import {
 import type { Usage, UsageUnits } from '../../../pipeline/facts/llm-facts.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 
-/** More is a defect: a day of audio, or a thousand images. */
+/** More is a defect: a day of audio. */
 const maxUnits = 100_000
+/** Most images that a request may announce. */
+const maxImages = 1_000
 
 /**
  * Amounts besides tokens in a response object or in a stream event; undefined without any. Sizes of images
@@ -44,16 +47,40 @@ type UnitFacts = {
 
 /** Usage with the amounts of its call, completed by those that only the request has. */
 export function withUnits(usage: Usage, { endpoint, request, units = usage.units }: UnitFacts): Usage {
-  if (endpoint === 'speech') {
-    const { input } = request
-    return typeof input === 'string' ? { ...usage, units: { characters: charactersOf(input) } } : usage
-  }
-  if (units === undefined) return usage
+  const named = unitsOfRequest(endpoint, request)
+  if (units === undefined) return named === undefined ? usage : { ...usage, units: named }
   const { images } = units
   if (images === undefined) return { ...usage, units }
-  const size = images.size ?? chosen(request, 'size')
-  const quality = images.quality ?? chosen(request, 'quality')
+  const size = images.size ?? named?.images?.size
+  const quality = images.quality ?? named?.images?.quality
   return { ...usage, units: { images: { count: images.count, size, quality } } }
+}
+
+/** Amounts that a request determines before its response; undefined without any. */
+export function unitsOfRequest(
+  endpoint: Endpoint | 'passthrough',
+  request: ExactJsonObject,
+): UsageUnits | undefined {
+  switch (endpoint) {
+    case 'speech': {
+      const { input } = request
+      return typeof input === 'string' ? { characters: charactersOf(input) } : undefined
+    }
+    case 'images':
+    case 'image_edits':
+    case 'image_variations': {
+      const [size, quality] = [chosen(request, 'size'), chosen(request, 'quality')]
+      return { images: { count: countOf(request['n']), size, quality, isAssumed: true } }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Numbers in forms are texts. */
+function countOf(value: ExactJsonValue | undefined): number {
+  const count = typeof value === 'string' ? Number(value) : value
+  return typeof count === 'number' && Number.isInteger(count) && count > 0 && count <= maxImages ? count : 1
 }
 
 /** Code points, which services charge in place of UTF-16 code units. */

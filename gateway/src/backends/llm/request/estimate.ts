@@ -2,6 +2,7 @@ import type { CallEstimate, Exchange } from '../../../pipeline/exchange.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Prices } from '../catalog/prices.ts'
 import type { Candidate } from '../models/candidate.ts'
+import { unitsOfRequest } from '../reply/units.ts'
 import { estimateTokens } from '../reply/usage.ts'
 import { callOf, isConnection } from './call.ts'
 import { operations } from './endpoints.ts'
@@ -40,13 +41,19 @@ export function createEstimate(prices: Prices | undefined): (exchange: Exchange)
       endpoint === 'passthrough'
         ? assumedOutputTokens
         : outputLimit(endpoint, llmRequest, candidate.target, assumedOutputTokens)
-    return amountsOf(candidate, { inputTokens, outputTokens }, prices)
+    const units = unitsOfRequest(endpoint, llmRequest)
+    return amountsOf(candidate, { inputTokens, outputTokens, units }, prices)
   }
 }
 
 function amountsOf(
   { target, model }: Candidate,
-  { inputTokens, outputTokens, batch }: Pick<Usage, 'inputTokens' | 'outputTokens' | 'batch'>,
+  {
+    inputTokens,
+    outputTokens,
+    batch,
+    units,
+  }: Pick<Usage, 'inputTokens' | 'outputTokens' | 'batch' | 'units'>,
   prices: Prices | undefined,
 ): CallEstimate {
   const tokens = inputTokens + outputTokens
@@ -59,6 +66,7 @@ function amountsOf(
     cacheCreationInputTokens: 0,
     reasoningTokens: 0,
     batch,
+    units,
     estimated: true,
   })
   return { tokens, picodollars: cost.kind === 'cost' ? Number(cost.amount) : undefined }

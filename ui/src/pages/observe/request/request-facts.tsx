@@ -101,6 +101,7 @@ function sectionsOf(request: LogEntry): readonly (readonly [title: string, facts
         ['of which reasoning', some(usage.reasoningTokens)],
         ['Cost', cost === null ? null : formatMoney(cost)],
         ['Price', request.costStatus],
+        ['Corrects request', request.settles],
       ],
     ],
   ]
