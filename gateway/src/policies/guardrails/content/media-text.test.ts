@@ -53,7 +53,11 @@ describe('a file of text', () => {
       contents({ functionResponse: { name: 'f', parts: [{ inlineData: { data: base64 } }] } }),
     ],
   ] as const)('is a text of %s in %j', (api, body) => {
-    expect(shown(api, body)).toBe(secret)
+    expect(
+      shown(api, body)
+        .split(/a\.\w+\s/)
+        .join(''),
+    ).toBe(secret)
   })
 
   it.each(['generateContentRequest', 'generate_content_request'])('is a text of %s to count', (name) => {
@@ -103,6 +107,6 @@ it.each([
   { type: 'image_url', image_url: { url: 'https://example.com/data:text/plain' } },
   { type: 'file', file: { filename: 'a.v2', file_data: 'data:application/pdf;base64,JVBERi0xLjcKAAAA' } },
   { type: 'image_url', image_url: { url: '' } },
-])('binary files and addresses have no text: %j', (part) => {
-  expect(shown('chat', messages(part))).toBe('')
+])('binary files and addresses have no text but their name: %j', (part) => {
+  expect(shown('chat', messages(part))).toBe(part.file?.filename ?? '')
 })

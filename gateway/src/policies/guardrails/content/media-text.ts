@@ -19,12 +19,20 @@ const mediaMembers = [
   'inlineImage',
 ] as const
 
-/** Returns the texts of a part that are sent as files, since models read them as texts. */
+/** Returns the names and texts of a part that are sent as files, since models read them as texts. */
 export function mediaTexts(part: JsonObject, path: JsonPath): TextPart[] {
-  return mediaMembers.flatMap((name) => {
+  const found = mediaMembers.flatMap((name) => {
     const value = part[name]
     if (typeof value === 'string') return fileText(value, typeOf(part), [...path, name])
     return isJsonObject(value) ? textsOfMedia(value, [...path, name]) : []
+  })
+  return [...fileNames(part, path), ...found]
+}
+
+function fileNames(media: JsonObject, path: JsonPath): TextPart[] {
+  return ['filename', 'displayName', 'display_name'].flatMap((name) => {
+    const text = media[name]
+    return typeof text === 'string' && text !== '' ? [{ text, path: [...path, name] }] : []
   })
 }
 
@@ -35,10 +43,11 @@ function textsOfMedia(media: JsonObject, path: JsonPath): TextPart[] {
   const type = typeOf(media)
   // The data of other sources are plain text.
   const names = media['type'] === 'text' ? contentMembers.filter((name) => name !== 'data') : contentMembers
-  return names.flatMap((name) => {
+  const found = names.flatMap((name) => {
     const value = media[name]
     return typeof value === 'string' ? fileText(value, type, [...path, name]) : []
   })
+  return [...fileNames(media, path), ...found]
 }
 
 /** Media type, or extension of the file name. */

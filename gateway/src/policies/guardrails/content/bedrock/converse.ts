@@ -75,6 +75,7 @@ function requestTexts(body: JsonObject, at: JsonPath, reading: Reading): Guarded
     ...textOf('user', ' ', variables),
     ...textOf('system', ' ', settings),
     ...(isJsonObject(toolConfig) ? definitionTexts(toolConfig, reading, [...at, 'toolConfig']) : []),
+    ...definitionTexts(body, reading, at),
   ]
 }
 

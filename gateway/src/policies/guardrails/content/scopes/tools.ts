@@ -30,16 +30,48 @@ const identifiers: ReadonlySet<string> = new Set([
 ])
 const maxDepth = 64
 
-/** Returns one text per tool definition: descriptions, defaults, examples and permitted values. */
+/**
+ * Returns one text per tool definition and format of the output: descriptions, defaults, examples and
+ * permitted values.
+ */
 export function definitionTexts(body: JsonObject, reading: Reading, path: JsonPath = []): GuardedText[] {
   if (reading.scopes?.has('toolDefinitions') !== true) return []
-  return ['tools', 'functions'].flatMap((member) =>
-    objectsIn(body[member]).flatMap(([index, tool]): GuardedText[] => {
-      const parts: TextPart[] = []
-      collectStrings(tool, [...path, member, index], parts)
-      return parts.length === 0 ? [] : [{ role: 'system', separator: '\n', scope: 'toolDefinitions', parts }]
-    }),
+  const tools = ['tools', 'functions'].flatMap((member) =>
+    objectsIn(body[member]).flatMap(([index, tool]) => definition(tool, [...path, member, index])),
   )
+  const formats = formatPlaces.flatMap((place) => definition(valueIn(body, place), [...path, ...place]))
+  return [...tools, ...formats]
+}
+
+/** Formats of the output of all APIs, with their schemas. */
+const formatPlaces: readonly JsonPath[] = [
+  ['response_format'],
+  ['text', 'format'],
+  ['output_format'],
+  ['output_config', 'format'],
+  ['outputConfig'],
+  ...['generationConfig', 'generation_config'].flatMap((settings) =>
+    [
+      'responseSchema',
+      'response_schema',
+      'responseJsonSchema',
+      'response_json_schema',
+      '_responseJsonSchema',
+      'responseFormat',
+    ].map((name) => [settings, name]),
+  ),
+]
+
+function valueIn(body: JsonObject, path: JsonPath): JsonValue | undefined {
+  let value: JsonValue | undefined = body
+  for (const name of path) value = isJsonObject(value) ? value[name] : undefined
+  return value
+}
+
+function definition(value: JsonValue | undefined, path: JsonPath): GuardedText[] {
+  const parts: TextPart[] = []
+  if (value !== undefined && value !== null) collectStrings(value, path, parts)
+  return parts.length === 0 ? [] : [{ role: 'system', separator: '\n', scope: 'toolDefinitions', parts }]
 }
 
 function collectStrings(value: JsonValue, path: JsonPath, into: TextPart[]): void {
