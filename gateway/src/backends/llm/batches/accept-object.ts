@@ -66,6 +66,7 @@ export function acceptObject(
     reference: undefined,
     objectIds: undefined,
     sealsIds: false,
+    ownFiles: undefined,
     stored: undefined,
     object,
     candidates: [candidate],

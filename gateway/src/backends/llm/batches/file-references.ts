@@ -3,6 +3,9 @@ import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { ObjectIds } from './object-ids.ts'
 
+/** Ids of the files of a client, by those at the provider. */
+export type OwnFiles = ReadonlyMap<string, string>
+
 /** A body with ids of the provider in place of those for clients, and the service that has the files. */
 export type FileReferences =
   | { readonly kind: 'none' }
@@ -10,7 +13,7 @@ export type FileReferences =
       readonly kind: 'replaced'
       readonly bytes: Buffer
       readonly place: string
-      readonly ids: ReadonlySet<string>
+      readonly ids: OwnFiles
     }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
@@ -33,7 +36,7 @@ export function replaceFileIds(exchange: Exchange, bytes: Buffer, ids: ObjectIds
   if (hit === -1) return none
   const pieces: Buffer[] = []
   const owner = ownerOf(exchange)
-  const found = new Set<string>()
+  const found = new Map<string, string>()
   let place: string | undefined
   let copied = 0
   for (; hit !== -1; hit = bytes.indexOf(start, hit + 1)) {
@@ -50,7 +53,7 @@ export function replaceFileIds(exchange: Exchange, bytes: Buffer, ids: ObjectIds
     if (file.charge !== undefined) return { kind: 'refused', refusal: resultsOfBatch }
     if (place !== undefined && place !== file.place) return { kind: 'refused', refusal: severalPlaces }
     place = file.place
-    found.add(file.id)
+    found.set(file.id, text)
     pieces.push(bytes.subarray(copied, hit), Buffer.from(JSON.stringify(file.id)))
     copied = end + 1
   }

@@ -24,13 +24,13 @@ export async function convertObject(
   attempt: Attempt,
   endpoint: Endpoint,
   reply: Reply,
-  { maxReplyBytes, context, responseIds }: ReplyOptions,
+  { maxReplyBytes, context, responseIds, objectIds }: ReplyOptions,
 ): Promise<Reply> {
   const { exchange, translation } = attempt
   const message = answerOf(exchange, endpoint, 'whole')
   const { workQueue } = context
   const received = await readDecoded(reply, maxReplyBytes)
-  const seal = createIdSeal(attempt, responseIds)
+  const seal = createIdSeal(attempt, { responseIds, objectIds })
   const bytes = seal ? await sealIds(seal, received, workQueue) : received
   const headers = filterDecodedHeaders(reply.headers)
   const { status } = reply

@@ -26,7 +26,7 @@ export function convertStream(
   attempt: Attempt,
   endpoint: Endpoint,
   reply: Reply,
-  { context, responseIds }: Pick<ReplyOptions, 'context' | 'responseIds'>,
+  { context, responseIds, objectIds }: Pick<ReplyOptions, 'context' | 'responseIds' | 'objectIds'>,
 ): Reply {
   const { translation, exchange, candidate } = attempt
   const { body } = reply
@@ -48,7 +48,7 @@ export function convertStream(
     watch: watchUsage(attempt, translation?.upstream ?? endpoint),
     conversion: translation
       ? createConversion(translation, translationContext(attempt, context), limit)
-      : createIdSeal(attempt, responseIds),
+      : createIdSeal(attempt, { responseIds, objectIds }),
     errorEvent: (error) => errorEvent(exchange, endpoint, error),
     onFirstByte() {
       attempt.firstByteAt = context.clock.monotonic()

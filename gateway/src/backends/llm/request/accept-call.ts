@@ -10,7 +10,7 @@ import type { Exchange, LlmState, ModelAccess } from '../../../pipeline/exchange
 import type { RequestBodyLimits } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
 import { clientHeaders } from '../attempt/request-headers.ts'
-import { fileElsewhere } from '../batches/file-references.ts'
+import { fileElsewhere, type OwnFiles } from '../batches/file-references.ts'
 import type { ObjectIds } from '../batches/object-ids.ts'
 import type { OwnedObjects } from '../lists/owned-objects.ts'
 import type { Candidate } from '../models/candidate.ts'
@@ -55,7 +55,7 @@ export type ParsedCall = {
   /** The service that has the files of the request; undefined without files. */
   filePlace?: string
   /** Ids at the provider of the files that the client has named by its own ids. */
-  ownFiles?: ReadonlySet<string> | undefined
+  ownFiles?: OwnFiles | undefined
   /** Undefined for a new response. */
   stored?: StoredAction
   anthropic?: AnthropicSettings
@@ -129,7 +129,8 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     files,
     reference,
     objectIds: objectIds?.size === 0 ? undefined : objectIds,
-    sealsIds: isChecked && sealsIds(endpoint, json?.value),
+    sealsIds: isChecked && (sealsIds(endpoint, json?.value) || citesFiles(endpoint, parsed.ownFiles)),
+    ownFiles: parsed.ownFiles,
     stored,
     object: undefined,
     candidates,
@@ -147,6 +148,11 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     exchange.llm.message = mode === undefined ? llmMessageOf(call, workQueue) : undefined
   }
   return undefined
+}
+
+/** Citations in messages name the files of the request. */
+function citesFiles(endpoint: ParsedCall['endpoint'], files: OwnFiles | undefined): boolean {
+  return endpoint === 'messages' && files !== undefined
 }
 
 export const modelTooLong: Refusal = {
@@ -223,7 +229,7 @@ function objectsOf(
 type NamingRequest = Pick<ParsedCall, 'ownFiles'> & { endpoint: ClientEndpoint; isStoring: boolean }
 
 const noIds: RequestIds = new Map()
-const noFiles: ReadonlySet<string> = new Set()
+const noFiles: OwnFiles = new Map()
 
 function permittedBy(candidates: readonly Candidate[]): ObjectRules['permits'] {
   return (kind) => candidates.every(({ target }) => target.sharedObjects.has(kind) || isOfClient(target))

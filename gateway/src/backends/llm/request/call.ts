@@ -3,6 +3,7 @@ import type { JsonText } from '../../../lib/json/text.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Usage, UsageUnits } from '../../../pipeline/facts/llm-facts.ts'
+import type { OwnFiles } from '../batches/file-references.ts'
 import type { ObjectCall } from '../batches/object-call.ts'
 import type { BatchUse } from '../batches/settlement/batch-use.ts'
 import type { Candidate } from '../models/candidate.ts'
@@ -38,6 +39,8 @@ export type Call = {
   readonly objectIds: RequestIds | undefined
   /** Responses may have ids of objects, which the client receives with its owner. */
   readonly sealsIds: boolean
+  /** Files of the client in the request. */
+  readonly ownFiles: OwnFiles | undefined
   /** The call of the stored response; undefined for a new one. */
   readonly stored: StoredAction | undefined
   /** The call of a file or batch; undefined for other calls. */
@@ -119,6 +122,7 @@ export function createCall(request: CallRequest): Call {
     reference,
     objectIds,
     sealsIds,
+    ownFiles,
     stored,
     object,
     candidates,
@@ -138,6 +142,7 @@ export function createCall(request: CallRequest): Call {
     reference,
     objectIds,
     sealsIds,
+    ownFiles,
     stored,
     object,
     candidates,

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../../lib/json/json.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
+import type { OwnFiles } from '../batches/file-references.ts'
 import { isPrivateAddress, isPublicUrl } from './file-address.ts'
 import { findPart, type PartPlaces } from './find-part.ts'
 import { isPresent, type ObjectRules, refusalOf } from './provider-objects.ts'
@@ -36,7 +37,7 @@ const results: ReadonlySet<JsonValue | undefined> = new Set([
  */
 export function checkFiles(
   body: JsonObject,
-  own: ReadonlySet<string>,
+  own: OwnFiles,
   permits: ObjectRules['permits'],
 ): Refusal | undefined {
   const permitsFiles = permits('files')
@@ -55,7 +56,7 @@ export function checkFiles(
 /** Members of parts with addresses. */
 const addresses = ['url', 'image_url', 'video_url', 'audio_url', 'file_url', 'file_data'] as const
 
-function foreignFile(part: JsonObject, own: ReadonlySet<string>): string | undefined {
+function foreignFile(part: JsonObject, own: OwnFiles): string | undefined {
   const { file_id: id, file_ids: ids } = part
   if (isForeign(id, own)) return '.file_id'
   const isAnyForeign = Array.isArray(ids) ? ids.some((each) => isForeign(each, own)) : isForeign(ids, own)
@@ -65,7 +66,7 @@ function foreignFile(part: JsonObject, own: ReadonlySet<string>): string | undef
 }
 
 /** Chat completions for Gemini have public addresses as ids. */
-function isForeign(value: JsonValue | undefined, own: ReadonlySet<string>): boolean {
+function isForeign(value: JsonValue | undefined, own: OwnFiles): boolean {
   if (!isPresent(value) || value === '') return false
   return typeof value !== 'string' || !(own.has(value) || isPublicUrl(value))
 }

@@ -1,10 +1,13 @@
 import { ownerOf } from '../../../identity/owner.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import type { ObjectIds } from '../batches/object-ids.ts'
+import { pathsOf } from '../providers/provider.ts'
 import type { StreamConversion } from '../reply/stream.ts'
 import { parseDataLine } from '../reply/stream-watch.ts'
 import type { Attempt, Call } from '../request/call.ts'
+import { filesOf } from './message-files.ts'
 import type { SealedKind } from './object-kinds.ts'
-import type { ResponseIds } from './response-ids.ts'
+import type { ResponseIds, StoredResponse } from './response-ids.ts'
 import { placeOf } from './sealed-ids.ts'
 
 /** Replaces ids of the provider in a response. */
@@ -13,8 +16,13 @@ export type IdSeal = StreamConversion & {
   whole(bytes: Buffer, response: JsonObject): Buffer
 }
 
+type SealingIds = { readonly responseIds: ResponseIds; readonly objectIds: ObjectIds }
+
 /** Undefined for calls whose responses have no ids of objects. */
-export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undefined {
+export function createIdSeal(
+  attempt: Attempt,
+  { responseIds: ids, objectIds }: SealingIds,
+): IdSeal | undefined {
   const { call, translation } = attempt
   if (!call.sealsIds || call.unchanged || translation !== undefined) return undefined
   const { exchange, candidate } = attempt
@@ -23,13 +31,30 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
   const owner = ownerOf(exchange)
   // A client finds the ids that it has sent.
   const replaced = new Map([...(call.objectIds ?? [])].map(([own, id]) => [id, own]))
+  for (const [id, own] of call.ownFiles ?? []) replaced.set(id, own)
+  const hasFiles =
+    pathsOf(target.provider, { model: candidate.model, streaming: false }).anthropic_files !== undefined
+
+  function storedAt(id: string): StoredResponse {
+    const requestModel = exchange.facts.llm?.requestModel ?? ''
+    return { id, requestModel, configuredModel: target.configuredModel, place: placeOf(target) }
+  }
 
   function sealed(id: string): string {
     // A client finds the id that it has sent.
-    if (id === reference?.stored.id) return reference.text
-    const requestModel = exchange.facts.llm?.requestModel ?? ''
-    const stored = { id, requestModel, configuredModel: target.configuredModel, place: placeOf(target) }
-    return ids.seal(stored, owner)
+    return id === reference?.stored.id ? reference.text : ids.seal(storedAt(id), owner)
+  }
+
+  /** Files that code of a model has created. The client reads them by the calls of files. */
+  function addFile(id: JsonValue | undefined): void {
+    if (!isId(id) || replaced.has(id) || replaced.size >= maxIds) return
+    const file = { ...storedAt(id), batch: undefined, inputFile: undefined }
+    replaced.set(id, objectIds.seal('anthropic_files', file, owner))
+  }
+
+  function addMessage(message: JsonObject): void {
+    for (const id of containersOf(message)) addId(id, 'container')
+    if (hasFiles) for (const id of filesOf(message)) addFile(id)
   }
 
   function addId(id: JsonValue | undefined, kind: SealedKind): void {
@@ -69,7 +94,7 @@ export function createIdSeal(attempt: Attempt, ids: ResponseIds): IdSeal | undef
   /** Reads a response, or an event of a stream. */
   function add(message: JsonObject, form: 'whole' | 'event'): void {
     if (endpoint === 'chat') for (const id of audioOf(message)) addId(id, 'audio')
-    else if (endpoint === 'messages') for (const id of containersOf(message)) addId(id, 'container')
+    else if (endpoint === 'messages') addMessage(message)
     else if (form === 'whole') addResponse(message)
     else addEvent(message)
   }
@@ -112,7 +137,7 @@ const maxIds = 10_000
 const announcements: Partial<Record<Call['endpoint'], RegExp>> = {
   responses: /"(?:response|item|annotation|part)" *:/,
   chat: /"audio" *:/,
-  messages: /"container" *:/,
+  messages: /"(?:container|file_id)" *:/,
 }
 const never = /(?!)/
 const itemId = /"item_id": ?"([\w-]{5,256})"/
