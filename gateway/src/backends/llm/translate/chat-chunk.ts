@@ -18,22 +18,48 @@ export function readChatChunk(event: SseEvent, isComplete: boolean): JsonObject 
   return chunk
 }
 
+/** A chunk whose text is written on demand, and whose object is read by a further translation. */
+type ChunkEvent = {
+  common: JsonObject
+  /** Text of the common fields, without the closing brace. */
+  start: string
+  own: JsonObject
+  readonly data: string
+  readonly json: JsonObject
+}
+
+/** A prototype, because functions of each event would cost more than its text. */
+const chunkEvent: ChunkEvent = {
+  common: {},
+  start: '{',
+  own: {},
+  get data() {
+    return this.own.usage === undefined
+      ? `${this.start},${JSON.stringify(this.own).slice(1)}`
+      : JSON.stringify(this.json)
+  },
+  get json() {
+    return { ...this.common, ...this.own }
+  },
+}
+
 /**
  * Creates the chunks of one stream from their common fields and their own. The text of the common ones is
  * written once: 0.6 of the time for a chunk with a delta. As with OpenAI, all chunks but the last have a null
  * usage if usage was requested.
  */
 export function createChunkWriter(
-  common: JsonObject,
+  given: JsonObject,
   { includeUsage }: Pick<TranslationContext, 'includeUsage'>,
 ): (own: JsonObject) => SseEvent {
-  const fields = includeUsage ? { ...common, usage: null } : common
-  const start = JSON.stringify(fields).slice(0, -1)
+  const common = includeUsage ? { ...given, usage: null } : given
+  const start = JSON.stringify(common).slice(0, -1)
   return (own) => {
-    const hasUsage = own.usage !== undefined
-    return {
-      data: hasUsage ? JSON.stringify({ ...fields, ...own }) : `${start},${JSON.stringify(own).slice(1)}`,
-    }
+    const created: ChunkEvent = Object.create(chunkEvent)
+    created.common = common
+    created.start = start
+    created.own = own
+    return created
   }
 }
 

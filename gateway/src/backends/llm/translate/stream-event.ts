@@ -14,14 +14,14 @@ const objectEvent: ObjectEvent = {
 }
 
 /** An event of an API that is mostly translated further. */
-export function createObjectEvent(event: string | undefined, json: JsonObject): SseEvent {
+export function createObjectEvent(event: string, json: JsonObject): SseEvent {
   const created: ObjectEvent = Object.create(objectEvent)
-  if (event !== undefined) created.event = event
+  created.event = event
   created.json = json
   return created
 }
 
 /** The object of an event, with exact numbers; undefined for other data. */
-export function objectOf(event: SseEvent | ObjectEvent): JsonObject | undefined {
+export function objectOf(event: SseEvent | { readonly json: JsonObject }): JsonObject | undefined {
   return 'json' in event ? event.json : parseExactObject(event.data)
 }

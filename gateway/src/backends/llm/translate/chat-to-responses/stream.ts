@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
+import { createChunkWriter } from '../chat-chunk.ts'
 import { parseExactObject } from '../exact-json.ts'
 import { createStreamBudget } from '../limits.ts'
-import { createObjectEvent } from '../stream-event.ts'
 import { countsFromResponses, toChatUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
 import {
@@ -20,7 +20,7 @@ import type { Delta } from './texts.ts'
 export function responseStreamToChunks(context: TranslationContext): StreamTranslator {
   let state: StreamTranslator['state'] = 'open'
   let closed = false
-  let head: JsonObject | undefined
+  let writeChunk: ReturnType<typeof createChunkWriter> | undefined
   /** The complete response, whose end is written after its event, so that a truncated one is not complete. */
   let complete: JsonObject | undefined
   const deltas = createDeltas(createStreamBudget(), context.signedThinking === true)
@@ -63,8 +63,8 @@ export function responseStreamToChunks(context: TranslationContext): StreamTrans
   }
 
   function start(event: JsonObject): SseEvent[] {
-    if (head !== undefined) return []
-    head = completionHead(responseIn(event), context)
+    if (writeChunk !== undefined) return []
+    writeChunk = createChunkWriter(completionHead(responseIn(event), context), context)
     return [toChunk({ fields: { role: 'assistant', content: '', refusal: null } })]
   }
 
@@ -80,9 +80,8 @@ export function responseStreamToChunks(context: TranslationContext): StreamTrans
   }
 
   function chunk(content: JsonObject): SseEvent {
-    // Like OpenAI: all other chunks contain a null usage if usage was requested.
-    const usage = context.includeUsage ? { usage: null } : undefined
-    return createObjectEvent(undefined, { ...head, ...usage, ...content })
+    if (writeChunk === undefined) throw invalidResponse('the stream has no events')
+    return writeChunk(content)
   }
 }
 

@@ -33,7 +33,7 @@ export function chunkStreamToResponse(context: TranslationContext): StreamTransl
         state = 'failed'
         return [events.failure(error)]
       }
-      readChunk(chunk, event.data.length)
+      readChunk(chunk, event)
       return events.take()
     },
     end() {
@@ -48,13 +48,12 @@ export function chunkStreamToResponse(context: TranslationContext): StreamTransl
     },
   }
 
-  /** `length` are the characters of the chunk. */
-  function readChunk(chunk: JsonObject, length: number): void {
+  function readChunk(chunk: JsonObject, event: SseEvent): void {
     if (isJsonObject(chunk.usage)) usage = chunk.usage
     const choice = choiceOf(chunk)
     if (choice === undefined) return
     const { output } = start(chunk)
-    if (isJsonObject(choice.delta)) readDelta(choice.delta, { logprobs: choice.logprobs, length }, output)
+    if (isJsonObject(choice.delta)) readDelta(choice.delta, { logprobs: choice.logprobs, event }, output)
     if (typeof choice.finish_reason === 'string') finishReason = choice.finish_reason
   }
 
@@ -68,14 +67,14 @@ export function chunkStreamToResponse(context: TranslationContext): StreamTransl
   }
 }
 
-/** Token probabilities of a delta, and the characters of its chunk. */
-type Logprobs = { readonly logprobs: JsonValue | undefined; readonly length: number }
+/** Token probabilities of a delta, and the event with its chunk. */
+type Logprobs = { readonly logprobs: JsonValue | undefined; readonly event: SseEvent }
 
-function readDelta(delta: JsonObject, { logprobs, length }: Logprobs, output: Output): void {
+function readDelta(delta: JsonObject, { logprobs, event }: Logprobs, output: Output): void {
   output.reasoning(reasoningOf(delta))
   for (const detail of detailsOf(delta)) output.signed(detail)
   const ofText = isJsonObject(logprobs) && Array.isArray(logprobs.content) ? logprobs.content : []
-  output.text(contentText(delta.content), ofText, length)
+  output.text(contentText(delta.content), ofText, ofText.length > 0 ? event.data.length : 0)
   output.annotations(annotationsOf(delta.annotations))
   output.refusal(stringOf(delta.refusal))
   for (const call of fragmentsOf(delta.tool_calls)) {
