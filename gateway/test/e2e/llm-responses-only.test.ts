@@ -98,6 +98,7 @@ describe('the openai package', () => {
       input: [{ type: 'message', role: 'user', content: 'Hi' }],
       store: false,
       reasoning: { effort: 'high', summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
     })
   })
 
@@ -117,6 +118,19 @@ describe('the openai package', () => {
     expect(itemTypes(1)).toEqual([
       ...['message', 'function_call', 'function_call', 'function_call_output', 'function_call_output'],
     ])
+  })
+
+  it('may return encrypted reasoning with results', async () => {
+    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Weather?' }]
+    const request = { model: 'gpt-5-pro', messages, tools, reasoning_effort: 'high' as const }
+    const { choices } = await client().chat.completions.create(request)
+    const message = choices[0]?.message
+    const [call] = message?.tool_calls ?? []
+    if (message === undefined || call === undefined) throw new Error('no call')
+    messages.push(message, { role: 'tool', tool_call_id: call.id, content: 'hot' })
+    await client().chat.completions.create(request)
+    expect(itemTypes(1)).toEqual(['message', 'reasoning', 'function_call', 'function_call_output'])
+    expect(member(sent(1), 'input', 1, 'encrypted_content')).toBe(encrypted)
   })
 
   it('parses structured output', async () => {

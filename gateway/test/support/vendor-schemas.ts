@@ -53,8 +53,15 @@ const openAiTier = z.enum(['auto', 'default', 'flex', 'scale', 'priority']).null
 const chatFinish = z.enum(['stop', 'length', 'tool_calls', 'content_filter', 'function_call'])
 const fingerprint = z.string().optional()
 
-/** Servers that show reasoning have it under this name; OpenAI has none. */
-const reasoning = { reasoning_content: z.string().optional() }
+/** Servers that show reasoning have it under these names; OpenAI has none. */
+const reasoning = {
+  reasoning_content: z.string().optional(),
+  // Signed thinking.
+  reasoning_details: z
+    .array(z.looseObject({ type: z.string(), format: z.string() }))
+    .min(1)
+    .optional(),
+}
 
 export const chatCompletion = z.strictObject({
   id: z.string().min(1),

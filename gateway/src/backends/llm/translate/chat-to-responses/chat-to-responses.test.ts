@@ -6,13 +6,13 @@ import type { JsonObject } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { responsesToChat } from '../responses-to-chat/responses-to-chat.ts'
 import type { TranslationContext } from '../translate.ts'
-import { chatToReasonedResponses, chatToResponses } from './chat-to-responses.ts'
+import { chatToResponses } from './chat-to-responses.ts'
 
 const context: TranslationContext = { requestModel: 'm', now: () => 1_700_000_000_000, includeUsage: true }
 const hello: JsonObject = { role: 'user', content: 'Hello' }
 
-function translated(fields: JsonObject, translation = chatToResponses): JsonObject {
-  const result = translation.request({ model: 'm', messages: [hello], ...fields })
+function translated(fields: JsonObject): JsonObject {
+  const result = chatToResponses.request({ model: 'm', messages: [hello], ...fields })
   if (result.kind !== 'body') throw new Error(result.message)
   return result.body
 }
@@ -107,15 +107,14 @@ describe('a chat request for the Responses API', () => {
     expect(reasoning({})).toBeUndefined()
   })
 
-  it('requests encrypted reasoning for clients that return it', () => {
-    const include = (fields: JsonObject) => translated(fields, chatToReasonedResponses).include
+  it('requests encrypted reasoning with a summary', () => {
+    const include = (fields: JsonObject) => translated(fields).include
     const encrypted = 'reasoning.encrypted_content'
     expect(include({ reasoning_effort: 'high' })).toEqual([encrypted])
     const withLogprobs = { reasoning_effort: 'high', logprobs: true }
     expect(include(withLogprobs)).toEqual(['message.output_text.logprobs', encrypted])
     expect(include({ reasoning_effort: 'none' })).toBeUndefined()
     expect(include({})).toBeUndefined()
-    expect(chatToReasonedResponses.request({ messages: 1 })).toMatchObject({ param: 'messages' })
   })
 
   it('returns encrypted reasoning only with its content and before other items', () => {
@@ -206,8 +205,8 @@ describe('an error', () => {
   })
 })
 
-function run(events: readonly object[], translation = chatToResponses): JsonObject[] {
-  const translator = translation.stream(context)
+function run(events: readonly object[]): JsonObject[] {
+  const translator = chatToResponses.stream(context)
   const toEvent = (event: object): SseEvent => ({ data: JSON.stringify(event) })
   const out = events.flatMap((event) => translator.event(toEvent(event)))
   return [...out, ...translator.end(), ...translator.end()].map(({ data }) =>

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
 import { indexOf, type StreamBudget } from '../limits.ts'
 import { stringOf } from '../messages-to-chat/reply.ts'
+import type { TranslationContext } from '../translate.ts'
 import { invalidResponse } from '../upstream-error.ts'
 import { type Call, createCalls } from './calls.ts'
 import { reasoningDetail } from './encrypted-reasoning.ts'
@@ -17,14 +18,17 @@ export type Deltas = {
 /** An item that is not complete, without its content. */
 type Item = { readonly kind: 'call'; readonly call: Call } | { readonly kind: 'text'; wrote: boolean }
 
-/** `isSigned`: reasoning is returned encrypted at the end of its item. */
-export function createDeltas(budget: Pick<StreamBudget, 'addItem'>, isSigned: boolean): Deltas {
+/** With `signedThinking`, the translation that follows separates items of reasoning. */
+export function createDeltas(
+  budget: Pick<StreamBudget, 'addItem'>,
+  { signedThinking = false }: Pick<TranslationContext, 'signedThinking'>,
+): Deltas {
   /** By position in the output. Some servers omit it; their items come one after the other. */
   const items = new Map<number, Item>()
   let last = -1
   const calls = createCalls()
   const texts = createMessageText()
-  const reasoning = createReasoningText(isSigned)
+  const reasoning = createReasoningText(signedThinking)
 
   function itemAt({ output_index: index }: JsonObject): Item | undefined {
     return items.get(indexOf(index) ?? last)
@@ -68,7 +72,7 @@ export function createDeltas(budget: Pick<StreamBudget, 'addItem'>, isSigned: bo
     if (begun === undefined) return deltas
     if (begun.kind === 'call') return [...deltas, ...begun.call.rest(item)]
     const whole = begun.wrote ? deltas : deltas.concat(wholeItem(item))
-    const detail = isSigned ? reasoningDetail(item) : undefined
+    const detail = reasoningDetail(item)
     return detail === undefined ? whole : [...whole, { fields: { reasoning_details: [detail] } }]
   }
 

@@ -20,7 +20,6 @@ export function responseToCompletion(response: JsonObject, context: TranslationC
     throw invalidResponse(`the status of the response is ${String(status)}`)
   const { text, refusal, reasoning, details, toolCalls, annotations, logprobs } = readOutput(response.output)
   const hasCalls = toolCalls.length > 0
-  const isSigned = context.signedThinking === true && details.length > 0
   return {
     ...completionHead(response, context),
     object: 'chat.completion',
@@ -33,7 +32,7 @@ export function responseToCompletion(response: JsonObject, context: TranslationC
           refusal: refusal === '' ? null : refusal,
           annotations,
           ...(reasoning === '' ? undefined : { reasoning_content: reasoning }),
-          ...(isSigned ? { reasoning_details: details } : undefined),
+          ...(details.length > 0 ? { reasoning_details: details } : undefined),
           ...(hasCalls ? { tool_calls: toolCalls } : undefined),
         },
         logprobs: logprobs.length === 0 ? null : { content: logprobs, refusal: null },

@@ -25,14 +25,14 @@ export function chatToResponsesRequest(body: JsonObject): TranslatedRequest {
   }
   setIfPresent(translated, 'max_output_tokens', toLimit(body.max_completion_tokens ?? body.max_tokens))
   setIfPresent(translated, 'text', toText(body, refusals))
-  setIfPresent(translated, 'reasoning', toReasoning(body, refusals))
+  const reasoning = toReasoning(body, refusals)
+  setIfPresent(translated, 'reasoning', reasoning)
   // Models that reason refuse these fields, also with their default.
   for (const name of ['temperature', 'top_p'])
     if (body[name] !== 1) setIfPresent(translated, name, body[name])
-  if (body.logprobs === true) {
-    translated.include = ['message.output_text.logprobs']
-    setIfPresent(translated, 'top_logprobs', body.top_logprobs)
-  }
+  const include = toInclude(body, reasoning)
+  if (include.length > 0) translated.include = include
+  if (body.logprobs === true) setIfPresent(translated, 'top_logprobs', body.top_logprobs)
   if (body.stream === true) setIfPresent(translated, 'stream_options', toStreamOptions(body.stream_options))
   for (const name of sameFields) setIfPresent(translated, name, body[name])
   return refusals.result(translated)
@@ -117,6 +117,14 @@ function toReasoning(body: JsonObject, refusals: Refusals): JsonObject | undefin
   const translated = { effort: effort ?? null, summary, ...(isJsonObject(reasoning) ? reasoning : undefined) }
   const present = Object.entries(translated).filter(([, value]) => !isAbsent(value))
   return present.length === 0 ? undefined : Object.fromEntries(present)
+}
+
+/** Clients that receive a summary of the reasoning return its encrypted text with results of tools. */
+function toInclude({ logprobs }: JsonObject, reasoning: JsonObject | undefined): string[] {
+  return [
+    ...(logprobs === true ? ['message.output_text.logprobs'] : []),
+    ...(isAbsent(reasoning?.summary) ? [] : ['reasoning.encrypted_content']),
+  ]
 }
 
 /** The last event of a response always contains the usage. */

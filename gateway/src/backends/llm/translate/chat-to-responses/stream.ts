@@ -23,7 +23,7 @@ export function responseStreamToChunks(context: TranslationContext): StreamTrans
   let writeChunk: ReturnType<typeof createChunkWriter> | undefined
   /** The complete response, whose end is written after its event, so that a truncated one is not complete. */
   let complete: JsonObject | undefined
-  const deltas = createDeltas(createStreamBudget(), context.signedThinking === true)
+  const deltas = createDeltas(createStreamBudget(), context)
 
   return {
     get state() {

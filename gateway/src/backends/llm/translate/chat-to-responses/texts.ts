@@ -67,8 +67,8 @@ export type ReasoningText = {
   fragment(text: string): Delta[]
 }
 
-/** Items are separate for clients if they are signed, and otherwise one text. */
-export function createReasoningText(isSigned: boolean): ReasoningText {
+/** Items are one text unless they are separate. */
+export function createReasoningText(areSeparate: boolean): ReasoningText {
   let hasText = false
   let separator = ''
   const beginPart = () => {
@@ -76,7 +76,7 @@ export function createReasoningText(isSigned: boolean): ReasoningText {
   }
   return {
     beginItem() {
-      if (isSigned) hasText = false
+      if (areSeparate) hasText = false
       beginPart()
     },
     beginPart,

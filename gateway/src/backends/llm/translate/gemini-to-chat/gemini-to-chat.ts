@@ -1,6 +1,6 @@
 import { chatToConverse } from '../chat-to-converse.ts'
 import { chatToMessages } from '../chat-to-messages/chat-to-messages.ts'
-import { chatToReasonedResponses } from '../chat-to-responses/chat-to-responses.ts'
+import { chatToResponses } from '../chat-to-responses/chat-to-responses.ts'
 import { composeTranslations, withSignedThinking } from '../compose.ts'
 import type { Translation } from '../translate.ts'
 import { readUpstreamError, toErrorBody } from '../upstream-error.ts'
@@ -43,5 +43,5 @@ export const geminiToConverse: Translation = composeTranslations(
 /** To OpenAI's responses. Encrypted reasoning is returned with the results of tools. */
 export const geminiToResponses: Translation = composeTranslations(
   inDialect(responsesDialect),
-  chatToReasonedResponses,
+  withSignedThinking(chatToResponses),
 )

@@ -1,5 +1,5 @@
-import { chatToReasonedResponses } from '../chat-to-responses/chat-to-responses.ts'
-import { composeTranslations } from '../compose.ts'
+import { chatToResponses } from '../chat-to-responses/chat-to-responses.ts'
+import { composeTranslations, withSignedThinking } from '../compose.ts'
 import type { Translation, TranslationContext } from '../translate.ts'
 import { readUpstreamError, toErrorBody } from '../upstream-error.ts'
 import { type ChatForm, plainForm, responsesForm } from './chat-form.ts'
@@ -24,5 +24,5 @@ export const messagesToChat: Translation = inForm(plainForm)
 /** To OpenAI's responses. Encrypted reasoning is the signature of thinking. */
 export const messagesToResponses: Translation = composeTranslations(
   inForm(responsesForm),
-  chatToReasonedResponses,
+  withSignedThinking(chatToResponses),
 )
