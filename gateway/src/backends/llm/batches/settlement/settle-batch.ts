@@ -14,11 +14,9 @@ export type SettleBatch = (exchange: Exchange, charge: BatchCharge, use: BatchUs
 const maxSettled = 100_000
 
 export function createSettleBatch(context: CompileContext): SettleBatch {
-  const settled = createReplayCache(
-    context.memory,
-    { name: 'llm/settled batches', capacity: maxSettled },
-    context.clock,
-  )
+  const { memory, clock, retained } = context
+  const name = 'llm/settled batches'
+  const settled = retained(name, () => createReplayCache(memory, { name, capacity: maxSettled }, clock))
   const process = processOf(context)
   return ({ facts, llm: state }, charge, { usage, cost }) => {
     const { llm } = facts
