@@ -1,10 +1,5 @@
-import {
-  createPostgresPool,
-  type Query,
-  readPostgresUrl,
-  sqlState,
-} from '../../../database/postgres/client.ts'
-import { migrate } from '../../../database/postgres/migrate.ts'
+import type { Query } from '../../../database/postgres/client.ts'
+import { createMigratedPool } from '../../../database/postgres/migrated-pool.ts'
 import type { FoundObjects, ObjectQuery, ObjectRecord } from '../../../lib/planes/object-records.ts'
 import {
   additionsPerPrune,
@@ -17,28 +12,12 @@ import {
 
 /** Advisory lock of the migrations; an arbitrary number. */
 const lockNumber = '7810205312482'
-const undefinedTable = '42P01'
 const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
 /** Objects of clients in Postgres, on one connection; connects on first use. */
 export function createPostgresRecords(url: string): RecordStore {
-  const pool = createPostgresPool(readPostgresUrl(url), 1, { onBroken() {}, onOutage() {} })
-  let prepared: Promise<void> | undefined
+  const { use, close } = createMigratedPool({ url, max: 1, migrations: postgresMigrations, lockNumber })
   let additions = 0
-
-  async function use<T>(run: (query: Query) => Promise<T>): Promise<T> {
-    prepared ??= pool.use((query) => migrate(query, postgresMigrations, lockNumber))
-    const preparing = prepared
-    let isPrepared = false
-    try {
-      await preparing
-      isPrepared = true
-      return await pool.use(run)
-    } catch (error) {
-      if ((!isPrepared || sqlState(error) === undefinedTable) && prepared === preparing) prepared = undefined
-      throw error
-    }
-  }
 
   async function add(query: Query, { owner, kind, id, text, purpose }: ObjectRecord): Promise<void> {
     await query(
@@ -64,7 +43,7 @@ export function createPostgresRecords(url: string): RecordStore {
         }
         return undefined
       }),
-    close: () => pool.close(),
+    close,
   }
 }
 

@@ -1,7 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { DatabaseUnavailable } from '../../../database/database-unavailable.ts'
-import { createSqliteConnection } from '../../../database/sqlite/connection.ts'
-import { describeError } from '../../../database/sqlite/errors.ts'
+import { createSerialTables } from '../../../database/sqlite/serial-tables.ts'
 import type {
   FoundObjects,
   ObjectKey,
@@ -17,39 +15,10 @@ import {
   sqliteMigrations,
 } from './record-store.ts'
 
-const lockWaitMs = 2_000
-
 /** Objects of clients in a SQLite file. Blocks its thread. `now` is the time of the machine. */
 export function createSqliteRecords(path: string, now: () => number): RecordStore {
-  const connection = createSqliteConnection(path, sqliteMigrations, { onReplaced() {}, beforeClose() {} })
+  const { read, write, close } = createSerialTables(path, sqliteMigrations, { survivesPowerLoss: true })
   let additions = 0
-
-  /** One transaction at a time. */
-  let last: Promise<unknown> = Promise.resolve()
-  function write(run: (writer: DatabaseSync) => void): Promise<void> {
-    const done = last.then(() => writeNow(run))
-    last = done.catch(() => undefined)
-    return done
-  }
-
-  async function writeNow(run: (writer: DatabaseSync) => void): Promise<void> {
-    try {
-      run(await connection.beginWrite(lockWaitMs))
-      connection.commit()
-    } catch (error) {
-      rollBack()
-      throw new DatabaseUnavailable(describeError(error, path), error)
-    }
-  }
-
-  function rollBack(): void {
-    try {
-      connection.rollback()
-    } catch {
-      // The connection is opened again by the next call.
-      connection.close()
-    }
-  }
 
   function add(db: DatabaseSync, { owner, kind, id, text, purpose }: ObjectRecord): void {
     db.prepare(
@@ -71,8 +40,7 @@ export function createSqliteRecords(path: string, now: () => number): RecordStor
     ).run(now() - listedMs)
   }
 
-  function find({ owner, kind, purpose, cursor, order, limit }: ObjectQuery): FoundObjects {
-    const db = connection.current().reader
+  function find(db: DatabaseSync, { owner, kind, purpose, cursor, order, limit }: ObjectQuery): FoundObjects {
     const start =
       cursor === undefined
         ? undefined
@@ -113,13 +81,9 @@ export function createSqliteRecords(path: string, now: () => number): RecordStor
           await write((db) => remove(db, request.key))
           return undefined
         case 'find':
-          try {
-            return find(request.query)
-          } catch (error) {
-            throw new DatabaseUnavailable(describeError(error, path), error)
-          }
+          return read((db) => find(db, request.query))
       }
     },
-    close: async () => connection.close(),
+    close: async () => close(),
   }
 }

@@ -1,24 +1,14 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { serveCalls } from '../../../database/thread/serve-calls.ts'
 import { isPostgresUrl, sqlitePathOf } from '../../../database/url.ts'
 import type { LeaseReplies, LeaseReport } from '../../../lib/planes/lease-exchange.ts'
-import { messageOf } from '../../../lib/thrown.ts'
 import type { LeaseStore } from './lease-store.ts'
 import { createSqliteLeases } from './sqlite-leases.ts'
 
-// Entry of the thread of shared limits. SQLite blocks its thread, and traffic must not wait for it. Its own
-// bundle, which loads faster than that of the gateway.
+// Entry of the thread of shared limits. Its own bundle, which loads faster than that of the gateway.
 
 /** `workerData` of the thread. */
 export type LeaseThreadStart = { readonly url: string; readonly process: string }
-
-export type ToLeaseThread =
-  | { readonly kind: 'exchange'; readonly id: number; readonly reports: readonly LeaseReport[] }
-  | { readonly kind: 'close' }
-
-export type FromLeaseThread =
-  | { readonly kind: 'replies'; readonly id: number; readonly value: LeaseReplies }
-  | { readonly kind: 'failed'; readonly id: number; readonly message: string }
-  | { readonly kind: 'closed' }
 
 const announceMs = 2_000
 const pruneEvery = 5
@@ -27,7 +17,6 @@ if (parentPort) serve(parentPort, workerData)
 
 function serve(port: MessagePort, { url, process }: LeaseThreadStart): void {
   const opened = openStore(url)
-  const send = (message: FromLeaseThread) => port.postMessage(message)
   let announcements = 0
 
   async function announce(): Promise<void> {
@@ -45,28 +34,25 @@ function serve(port: MessagePort, { url, process }: LeaseThreadStart): void {
     })
   }, announceMs)
 
-  async function exchange(id: number, reports: readonly LeaseReport[]): Promise<void> {
+  async function exchange(reports: readonly LeaseReport[]): Promise<LeaseReplies> {
     try {
       announced ??= announce()
       await announced
-      send({ kind: 'replies', id, value: await (await opened).exchange(process, reports) })
+      return await (await opened).exchange(process, reports)
     } catch (error) {
       announced = undefined
-      send({ kind: 'failed', id, message: messageOf(error) })
+      throw error
     }
   }
 
-  async function close(): Promise<void> {
-    clearInterval(timer)
-    const store = await opened
-    await store.leave(process).catch(() => undefined)
-    await store.close()
-    send({ kind: 'closed' })
-  }
-
-  port.on('message', (message: ToLeaseThread) => {
-    if (message.kind === 'exchange') void exchange(message.id, message.reports)
-    else void close()
+  serveCalls<readonly LeaseReport[], LeaseReplies>(port, {
+    run: exchange,
+    async close() {
+      clearInterval(timer)
+      const store = await opened
+      await store.leave(process).catch(() => undefined)
+      await store.close()
+    },
   })
 }
 

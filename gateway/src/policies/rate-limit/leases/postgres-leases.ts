@@ -1,11 +1,5 @@
-import {
-  createPostgresPool,
-  type Query,
-  readPostgresUrl,
-  shortQueryTimeoutMs,
-  sqlState,
-} from '../../../database/postgres/client.ts'
-import { migrate } from '../../../database/postgres/migrate.ts'
+import { type Query, shortQueryTimeoutMs } from '../../../database/postgres/client.ts'
+import { createMigratedPool } from '../../../database/postgres/migrated-pool.ts'
 import type { LeaseReply, LeaseReport } from '../../../lib/planes/lease-exchange.ts'
 import {
   type LeaseStore,
@@ -19,34 +13,13 @@ import { fullAt, settle } from './settle.ts'
 
 /** Advisory lock of the migrations; an arbitrary number. */
 const lockNumber = '7810205312475'
-const undefinedTable = '42P01'
 const begin = `begin isolation level read committed read write;
   set local lock_timeout = '2s'; set local statement_timeout = '4s'; set local idle_in_transaction_session_timeout = '10s'`
 const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
 /** Shared limits in Postgres, on one connection; connects on first use. */
 export function createPostgresLeases(url: string): LeaseStore {
-  const pool = createPostgresPool(readPostgresUrl(url), 1, { onBroken() {}, onOutage() {} })
-  let prepared: Promise<void> | undefined
-
-  async function use<T>(run: (query: Query) => Promise<T>): Promise<T> {
-    prepared ??= pool.use((query) => migrate(query, postgresMigrations, lockNumber))
-    try {
-      await prepared
-      return await pool.use(run)
-    } catch (error) {
-      if (
-        sqlState(error) === undefinedTable ||
-        (await prepared.then(
-          () => false,
-          () => true,
-        ))
-      )
-        prepared = undefined
-      throw error
-    }
-  }
-
+  const { use, close } = createMigratedPool({ url, max: 1, migrations: postgresMigrations, lockNumber })
   return {
     exchange: (process, reports) =>
       use(async (query) => {
@@ -76,7 +49,7 @@ export function createPostgresLeases(url: string): LeaseStore {
       use(async (query) => {
         await query('delete from tollgate_limit_processes where id = $1', [process])
       }),
-    close: () => pool.close(),
+    close,
   }
 }
 

@@ -1,7 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { DatabaseUnavailable } from '../../../database/database-unavailable.ts'
-import { createSqliteConnection } from '../../../database/sqlite/connection.ts'
-import { describeError } from '../../../database/sqlite/errors.ts'
+import { createSerialTables } from '../../../database/sqlite/serial-tables.ts'
 import {
   type LeaseStore,
   leasesText,
@@ -12,42 +10,9 @@ import {
 } from './lease-store.ts'
 import { fullAt, settle } from './settle.ts'
 
-const lockWaitMs = 2_000
-
 /** Shared limits in a SQLite file. Blocks its thread. `now` is the time of the machine. */
 export function createSqliteLeases(path: string, now: () => number): LeaseStore {
-  const connection = createSqliteConnection(path, sqliteMigrations, { onReplaced() {}, beforeClose() {} })
-
-  /** One transaction at a time; waits for the lock of other processes in between. */
-  let last: Promise<unknown> = Promise.resolve()
-  function write<T>(run: (writer: DatabaseSync) => T): Promise<T> {
-    const done = last.then(() => writeNow(run))
-    last = done.catch(() => undefined)
-    return done
-  }
-
-  async function writeNow<T>(run: (writer: DatabaseSync) => T): Promise<T> {
-    try {
-      // Usage of the last second may be lost with the power: no synchronisation with the disk.
-      connection.current().writer.exec('pragma synchronous = off')
-      const writer = await connection.beginWrite(lockWaitMs)
-      const result = run(writer)
-      connection.commit()
-      return result
-    } catch (error) {
-      rollBack()
-      throw new DatabaseUnavailable(describeError(error, path), error)
-    }
-  }
-
-  function rollBack(): void {
-    try {
-      connection.rollback()
-    } catch {
-      // The connection is opened again by the next call.
-      connection.close()
-    }
-  }
+  const { write, close } = createSerialTables(path, sqliteMigrations, { survivesPowerLoss: false })
 
   const countProcesses = (db: DatabaseSync): number =>
     Number(
@@ -97,6 +62,6 @@ export function createSqliteLeases(path: string, now: () => number): LeaseStore 
       write((db) => {
         db.prepare('delete from tollgate_limit_processes where id = ?').run(process)
       }),
-    close: async () => connection.close(),
+    close: async () => close(),
   }
 }
