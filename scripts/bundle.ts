@@ -18,6 +18,7 @@ export async function bundleGateway(outdir: string): Promise<Metafile> {
       'ledger-writer': 'gateway/src/ledger/writer/thread.ts',
       'lease-thread': 'gateway/src/policies/rate-limit/leases/lease-thread.ts',
       'record-thread': 'gateway/src/backends/llm/lists/record-thread.ts',
+      'cache-thread': 'gateway/src/backends/llm/cache/database/cache-thread.ts',
       'config-worker': 'gateway/src/app/config-worker.ts',
       'data-plane': 'gateway/src/workers/thread.ts',
       'ledger-queries': 'gateway/src/ledger/query/thread.ts',

@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createCacheDatabase } from '../backends/llm/cache/database/cache-database.ts'
+import { cacheDatabaseOf } from '../backends/llm/cache/database/settings.ts'
 import { createRecordDatabase } from '../backends/llm/lists/record-database.ts'
 import { recordsUrlOf } from '../backends/llm/lists/records-url.ts'
 import { terminationOf } from '../config/frontend/termination.ts'
@@ -85,6 +87,11 @@ export async function startApp(options: AppOptions): Promise<App> {
     report: metrics.sharedLimits,
   })
   const objectDatabase = createRecordDatabase(recordsUrlOf(settings))
+  const cacheDatabase = createCacheDatabase({
+    settings: cacheDatabaseOf(settings),
+    log,
+    meter: metrics.cacheDatabase(),
+  })
   const dataPlane = await openDataPlanes({
     settings,
     origin: feed.origin.kind === 'file' ? 'file' : feed.origin.from,
@@ -98,6 +105,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     acceptEntries: ledger?.accept,
     exchangeLeases: leases.exchange,
     objectRecords: objectDatabase.call,
+    cachedRows: cacheDatabase.rows,
     adminPort: servers.adminPort,
     api: link.api,
     fail: options.fail,
@@ -154,6 +162,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     await metricExport.close()
     await Promise.all([dataPlane.close(), resources.close(), logApi.close(), consoleApi.close()])
     await Promise.all([leases.close(), objectDatabase.close()])
+    await Promise.all([leases.close(), cacheDatabase.close()])
     // After the data planes, which have sent their last entries.
     await ledger?.close()
   }

@@ -51,12 +51,15 @@ export async function compileOffline(
   })
 }
 
+const unusedCall = () => Promise.reject(new Error('not used by compilation'))
+
 /** Context of a compilation without network, processes and threads. */
 function offlineContext(environment: Environment, warn: (line: string) => void): CompileContext {
   return {
     environment,
-    exchangeLeases: () => Promise.reject(new Error('not used by compilation')),
     objectRecords: undefined,
+    exchangeLeases: unusedCall,
+    cachedRows: { read: unusedCall, write: unusedCall },
     clock: systemClock,
     random: Math.random,
     send: () => Promise.reject(new Error('the network is not available during validation')),

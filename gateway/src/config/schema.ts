@@ -1,5 +1,11 @@
+import {
+  cacheDatabaseOf,
+  cacheDatabaseSchema,
+  checkCacheDatabase,
+} from '../backends/llm/cache/database/settings.ts'
 import { checkModelCatalog, modelCatalogSchema } from '../backends/llm/catalog/config.ts'
 import { checkLlm } from '../backends/llm/config/check.ts'
+import { checkCacheStores } from '../backends/llm/config/check-cache-stores.ts'
 import { checkPreferredCosts } from '../backends/llm/config/check-virtual-models.ts'
 import { guardedLlmFields } from '../backends/llm/config/config.ts'
 import {
@@ -105,6 +111,7 @@ const processSettings = object(
     session: optional(sessionSettingsSchema),
     storage: optional(storageSchema),
     database: optional(databaseSchema),
+    responseCache: optional(cacheDatabaseSchema),
     modelCatalog: optional(modelCatalogSchema),
   },
   {
@@ -284,10 +291,10 @@ export function* configChecks(
   }
   const scopes = policyScopes(config, sections)
   yield
-  const reportLimit: ReportIssue = (path, message) => report(sections.written(path), message)
-  checkSharedLimits(scopes.flatMap(limitsOf), reportLimit)
+  const reportWritten: ReportIssue = (path, message) => report(sections.written(path), message)
+  checkSharedLimits(scopes.flatMap(limitsOf), reportWritten)
   const database = config.config?.logging?.database?.url ?? config.config?.database?.url
-  if (database === undefined) checkScopes(scopes.flatMap(limitsOf), reportLimit)
+  if (database === undefined) checkScopes(scopes.flatMap(limitsOf), reportWritten)
   yield
   for (const { policies, path } of scopes) {
     const reportPolicy: ReportIssue = (at, message) => report(sections.written([...path, ...at]), message)
@@ -295,6 +302,9 @@ export function* configChecks(
     if (!mayHavePrices(config)) checkCosts(policies, reportPolicy)
   }
   checkStorage(config.config ?? {}, under('config'))
+  checkCacheDatabase(config.config ?? {}, under('config'))
+  if (cacheDatabaseOf(config.config ?? {}) === undefined)
+    checkCacheStores({ llm: config.llm, ...sections }, reportWritten)
   checkTermination(config.config ?? {}, under('config'))
   checkLedger(config.config ?? {}, under('config'))
   const { customFunctions } = config.config ?? {}

@@ -27,6 +27,7 @@ import type { BudgetReport } from '../ledger/budget-use.ts'
 import { ledgerSettingsOf } from '../ledger/config.ts'
 import type { LedgerSink } from '../ledger/sink.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { CachedRows } from '../lib/planes/cached-rows.ts'
 import type { ExchangeLeases } from '../lib/planes/lease-exchange.ts'
 import type { BindableMemory } from '../lib/planes/memory.ts'
 import type { CallObjectRecords } from '../lib/planes/object-records.ts'
@@ -76,6 +77,8 @@ export type DataPlaneOptions = DataPlaneSettings & {
   /** Exchanges the use of shared limits for leases. */
   exchangeLeases: ExchangeLeases
   objectRecords: CallObjectRecords
+  /** The response cache in the database. */
+  cachedRows: CachedRows
   threads: ThreadPool
   memory: BindableMemory
   peers: Peers
@@ -191,6 +194,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     random: Math.random,
     exchangeLeases: options.exchangeLeases,
     objectRecords: recordsUrlOf(settings) === undefined ? undefined : options.objectRecords,
+    cachedRows: options.cachedRows,
     send: client.send,
     egress: {
       of: (node) => (provenance.isFromApi(node) ? policies.api : policies.file),

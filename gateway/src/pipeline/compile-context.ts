@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import type { CachedRows } from '../lib/planes/cached-rows.ts'
 import type { ExchangeLeases } from '../lib/planes/lease-exchange.ts'
 import type { Memory } from '../lib/planes/memory.ts'
 import type { CallObjectRecords } from '../lib/planes/object-records.ts'
@@ -52,6 +53,8 @@ export type CompileContext = {
   readonly exchangeLeases: ExchangeLeases
   /** Files and batches of clients, for lists; undefined without a database. */
   readonly objectRecords: CallObjectRecords | undefined
+  /** Responses with `store: database`. */
+  readonly cachedRows: CachedRows
   readonly log: Log
   readonly metrics: Metrics
   /** Receives exporters of telemetry, which are flushed at shutdown. */

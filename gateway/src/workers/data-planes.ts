@@ -2,6 +2,7 @@ import type { ApiHandler } from '../admin/admin.ts'
 import type { DataPlane, DataPlaneSettings } from '../data-plane/data-plane.ts'
 import type { LedgerLines } from '../ledger/sender.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { CachedRows } from '../lib/planes/cached-rows.ts'
 import type { ExchangeLeases } from '../lib/planes/lease-exchange.ts'
 import type { CallObjectRecords } from '../lib/planes/object-records.ts'
 import type { ProcessLog } from '../telemetry/log.ts'
@@ -24,6 +25,7 @@ export type DataPlanesOptions = DataPlaneSettings & {
   acceptEntries: ((lines: LedgerLines) => Promise<void>) | undefined
   exchangeLeases: ExchangeLeases
   objectRecords: CallObjectRecords
+  cachedRows: CachedRows
   adminPort(): number
   api: ApiHandler
   /** Ends the process after an error that it cannot continue from. */

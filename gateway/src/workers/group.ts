@@ -93,6 +93,8 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
       ledger: (lines: LedgerLines) => options.acceptEntries?.(lines),
       exchangeLeases: options.exchangeLeases,
       objectRecords: options.objectRecords,
+      readCache: options.cachedRows.read,
+      writeCache: options.cachedRows.write,
       acquireMemory: (requests: readonly RegionRequest[]) => memory.acquire(plane, requests),
       releaseMemory: (name: string) => memory.release(plane, [name]),
       reserve: (address: AddressRequest) => reservations.reserve(address),

@@ -13,6 +13,7 @@ import { openServer } from '../data-plane/open-server.ts'
 import type { BudgetReport } from '../ledger/budget-use.ts'
 import { createLedgerSender, type LedgerLines, type LedgerSender } from '../ledger/sender.ts'
 import { systemClock } from '../lib/clock.ts'
+import type { FoundRow } from '../lib/planes/cached-rows.ts'
 import type { LeaseReplies } from '../lib/planes/lease-exchange.ts'
 import type { FoundObjects } from '../lib/planes/object-records.ts'
 import { deserializeChunks } from '../lib/scheduling/chunked-clone.ts'
@@ -91,6 +92,10 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     metrics,
     exchangeLeases: (reports) => calls.call('exchangeLeases', reports) as Promise<LeaseReplies>,
     objectRecords: (request) => calls.call('objectRecords', request) as Promise<FoundObjects>,
+    cachedRows: {
+      read: (key) => calls.call('readCache', key) as Promise<FoundRow | undefined>,
+      write: (row) => calls.call('writeCache', row) as Promise<void>,
+    },
     threads: createThreadPool({
       start: () => new Worker(new URL(poolUrl), { execArgv: [], env: {} }),
       ...poolLimitsOf(planes),

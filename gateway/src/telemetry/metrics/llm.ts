@@ -223,6 +223,64 @@ export type StoreMeter = {
   stored(bytes: number, entries: number): void
 }
 
+/** Meter of a data plane for the response cache in the database. */
+export type DatabaseCacheMeter = {
+  read(result: 'hit' | 'miss' | 'failed' | 'skipped'): void
+  wrote(result: 'stored' | 'failed' | 'dropped'): void
+}
+
+/** Meter of the process for the database of the response cache. */
+export type CacheDatabaseMeter = {
+  connected(isConnected: boolean): void
+  /** Rows of all processes. */
+  stored(totals: { readonly entries: number; readonly bytes: number }): void
+}
+
+export function createDatabaseCacheMeters(registry: MetricRegistry): {
+  databaseCache(): DatabaseCacheMeter
+  cacheDatabase(): CacheDatabaseMeter
+} {
+  const reads = registry.counter({
+    name: 'tollgate_llm_cache_database_reads_total',
+    help: 'Lookups of LLM calls in the database of the response cache by result.',
+    labels: ['result'],
+  })
+  const writes = registry.counter({
+    name: 'tollgate_llm_cache_database_writes_total',
+    help: 'Responses for the database of the response cache by result.',
+    labels: ['result'],
+  })
+  const gauge = (name: string, help: string) => registry.gauge({ name, help, labels: [] })
+  const connected = gauge(
+    'tollgate_llm_cache_database_connected',
+    '1 if the database of the response cache is available, 0 if not. Absent before its first use.',
+  )
+  const bytes = gauge('tollgate_llm_cache_database_bytes', 'Responses in the database of the response cache.')
+  const entries = gauge(
+    'tollgate_llm_cache_database_entries',
+    'Number of responses in the database of the response cache.',
+  )
+  return {
+    databaseCache: () => ({
+      read(result) {
+        reads.slot(result).value += 1
+      },
+      wrote(result) {
+        writes.slot(result).value += 1
+      },
+    }),
+    cacheDatabase: () => ({
+      connected(isConnected) {
+        connected.slot().value = isConnected ? 1 : 0
+      },
+      stored(totals) {
+        bytes.slot().value = totals.bytes
+        entries.slot().value = totals.entries
+      },
+    }),
+  }
+}
+
 type StoreContent = { readonly model: string; bytes: number; entries: number }
 
 export function createCacheMeters(registry: MetricRegistry): (model: string) => CacheMeter {

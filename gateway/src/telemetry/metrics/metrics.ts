@@ -16,7 +16,15 @@ import {
   type GlobalLimitMeter,
   type LimitMeter,
 } from './limits.ts'
-import { type CacheMeter, createCacheMeters, createLlmMeters, type LlmMeter } from './llm.ts'
+import {
+  type CacheDatabaseMeter,
+  type CacheMeter,
+  createCacheMeters,
+  createDatabaseCacheMeters,
+  createLlmMeters,
+  type DatabaseCacheMeter,
+  type LlmMeter,
+} from './llm.ts'
 import { createRouteMeters, type RouteMeter } from './routes.ts'
 import {
   createGuardMeters,
@@ -43,6 +51,8 @@ export type Metrics = ConfigMeter &
     route(name: string): RouteMeter
     llm(model: string, provider: string): LlmMeter
     llmCache(model: string): CacheMeter
+    databaseCache(): DatabaseCacheMeter
+    cacheDatabase(): CacheDatabaseMeter
     limit(name: string): LimitMeter
     globalLimit(name: string): GlobalLimitMeter
     /** Reports whether limits with `scope: shared` are counted with other processes. */
@@ -79,6 +89,7 @@ export function createMetrics(now: () => number = Date.now): Metrics {
     route: createRouteMeters(registry),
     llm: createLlmMeters(registry, live),
     llmCache: createCacheMeters(registry),
+    ...createDatabaseCacheMeters(registry),
     limit: createLimitMeters(registry),
     globalLimit: createGlobalLimitMeters(registry),
     sharedLimits: createSharedLimitGauge(registry),

@@ -5,11 +5,17 @@ import { parseDuration } from '../../../lib/duration.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { CacheMeter } from '../../../telemetry/metrics/llm.ts'
 import { cacheLimits, keyVariables, type ResponseCacheConfig } from './config.ts'
+import type { RowScope } from './database/sealed-response.ts'
+import { createSharedResponses, type SharedResponses } from './database/shared-responses.ts'
 import { createResponseStore, type ResponseStore } from './store.ts'
 
 /** The compiled cache of a target. */
 export type ResponseCache = {
   readonly store: ResponseStore
+  /** Responses in the database; undefined with `store: memory`. */
+  readonly shared: SharedResponses | undefined
+  /** Identity of the target in the database. */
+  readonly scope: RowScope
   readonly meter: CacheMeter
   readonly ttlMs: number
   readonly maxEntryBytes: number
@@ -42,6 +48,8 @@ export function compileResponseCache(
     store: context.retained(`llm/cache/${place}/${maxBytes}/${maxEntries}`, () =>
       createResponseStore({ maxBytes, maxEntries }, meter.store()),
     ),
+    shared: config.store === 'database' ? sharedResponses(context) : undefined,
+    scope: { place, secret: context.sessionKey },
     meter,
     ttlMs: parseDuration(config.ttl) ?? 0,
     maxEntryBytes,
@@ -49,4 +57,10 @@ export function compileResponseCache(
     headers: [...new Set(config.headers?.map((name) => name.toLowerCase()))].toSorted(),
     fingerprint: hash('sha256', JSON.stringify(settings), 'base64url'),
   }
+}
+
+function sharedResponses({ retained, cachedRows: rows, clock, metrics }: CompileContext): SharedResponses {
+  return retained('llm/cache/database', () =>
+    createSharedResponses({ rows, clock, meter: metrics.databaseCache() }),
+  )
 }

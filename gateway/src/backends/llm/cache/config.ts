@@ -1,7 +1,17 @@
 import { checkCel } from '../../../cel/checked.ts'
 import { parseDuration } from '../../../lib/duration.ts'
 import { isToken } from '../../../lib/http-token.ts'
-import { cel, duration, type Infer, integer, list, name, object, optional } from '../../../schema/dsl.ts'
+import {
+  cel,
+  duration,
+  enumeration,
+  type Infer,
+  integer,
+  list,
+  name,
+  object,
+  optional,
+} from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 
 /** CEL variables of `key`: those of a parsed request. */
@@ -17,6 +27,12 @@ const defaultLimits = { maxEntryBytes: 1_048_576, maxBytes: 67_108_864, maxEntri
 export const responseCacheSchema = object(
   {
     ttl: duration({ doc: 'Time for which a stored response is returned.', example: '1h' }),
+    store: optional(
+      enumeration(['memory', 'database'], {
+        doc: '`memory` of each data plane, or in addition the database of `config.responseCache`, which threads and replicas share and which outlives a restart.',
+        default: 'memory',
+      }),
+    ),
     key: optional(
       cel(
         {
@@ -55,7 +71,7 @@ export const responseCacheSchema = object(
     ),
   },
   {
-    doc: 'Stores complete responses in memory, and returns them for equal requests of the same client without a call of the provider.',
+    doc: 'Stores complete responses, and returns them for equal requests of the same client without a call of the provider.',
     example: { ttl: '1h' },
   },
 )

@@ -51,11 +51,14 @@ export function cacheKeys(
     return { exact: key, canonical: () => key }
   }
   const { text } = json
+  let canonical: string | undefined
   return {
     exact: digestOf(`${head}\nexact ${text}`),
     canonical() {
+      if (canonical !== undefined) return canonical
       const body = canonicalBody(json)
-      return digestOf(body === undefined ? `${head}\nexact ${text}` : `${head}\n${body}`)
+      canonical = digestOf(body === undefined ? `${head}\nexact ${text}` : `${head}\n${body}`)
+      return canonical
     },
   }
 }

@@ -12,6 +12,7 @@ import type { Call } from '../request/call.ts'
 import { isBackground } from '../request/output-limit.ts'
 import type { ResponseCache } from './cache.ts'
 import { readCacheControl } from './cache-control.ts'
+import type { SharedResponses } from './database/shared-responses.ts'
 import { type CacheKeys, cacheKeys } from './key.ts'
 import { recordingStream, storeObject } from './recording.ts'
 import type { StoredResponse } from './store.ts'
@@ -55,16 +56,38 @@ function isCacheable({ facts: { llmRequest = {} } }: Exchange, { endpoint, uncha
 function serveByKey(lookup: Lookup, maxAgeSeconds: number, options: AttemptOptions): Reply | Promise<Reply> {
   const { cache, keys } = lookup
   const stored = cache.store.get(keys.exact) ?? findCanonical(lookup)
-  if (stored === undefined) return serveMiss(lookup, options)
-  const ageMs = options.context.clock.monotonic() - stored.storedAt
-  if (ageMs >= cache.ttlMs) cache.store.delete(keys.exact)
-  else if (ageMs < maxAgeSeconds * 1000) {
-    const ageSeconds = Math.floor(ageMs / 1000)
-    return readForGuards(lookup, stored)
-      ? replayChecked(lookup, stored, { ...options, ageSeconds })
-      : replay(lookup, stored, ageSeconds)
-  }
+  const ageMs = stored === undefined ? 0 : options.context.clock.monotonic() - stored.storedAt
+  if (stored !== undefined && ageMs >= cache.ttlMs) cache.store.delete(keys.exact)
+  else if (stored !== undefined && ageMs < maxAgeSeconds * 1000) return serveHit(lookup, stored, options)
+  // Another process may have stored a younger response.
+  if (cache.shared !== undefined && maxAgeSeconds > 0)
+    return serveShared(lookup, cache.shared, { ...options, maxAgeSeconds })
   return serveMiss(lookup, options)
+}
+
+/** Serves the response of the database, which is then in memory as well. */
+async function serveShared(
+  lookup: Lookup,
+  shared: SharedResponses,
+  { maxAgeSeconds, ...options }: AttemptOptions & { maxAgeSeconds: number },
+): Promise<Reply> {
+  const { cache, keys } = lookup
+  const key = keys.canonical()
+  const stored = await shared.read(key, cache.scope)
+  const maxAgeMs = Math.min(cache.ttlMs, maxAgeSeconds * 1000)
+  if (stored === undefined || options.context.clock.monotonic() - stored.storedAt >= maxAgeMs)
+    return serveMiss(lookup, options)
+  cache.store.set(key, stored)
+  cache.store.link(keys.exact, key)
+  return serveHit(lookup, stored, options)
+}
+
+function serveHit(lookup: Lookup, stored: StoredResponse, options: AttemptOptions): Reply | Promise<Reply> {
+  const ageMs = options.context.clock.monotonic() - stored.storedAt
+  const ageSeconds = Math.floor(ageMs / 1000)
+  return readForGuards(lookup, stored)
+    ? replayChecked(lookup, stored, { ...options, ageSeconds })
+    : replay(lookup, stored, ageSeconds)
 }
 
 function findCanonical({ cache: { store }, keys }: Lookup): StoredResponse | undefined {
@@ -139,13 +162,15 @@ async function store(
   if (attempt?.candidate !== candidate || !attempt.succeeded) return reply
   const { body } = reply
   const save = (bytes: Buffer) => {
-    cache.store.set(key, {
+    const response = {
       contentType,
       body: bytes,
       model: attempt.responseModel,
       storedAt: context.clock.monotonic(),
-    })
+    }
+    cache.store.set(key, response)
     cache.store.link(lookup.keys.exact, key)
+    cache.shared?.write(key, response, { ...cache.scope, ttlMs: cache.ttlMs })
   }
   if (isSource(body)) return { ...reply, body: recordingStream(body, lookup, save) }
   if (body !== undefined) await storeObject(body, lookup, { save, workQueue: context.workQueue })
