@@ -5,7 +5,7 @@ import type { FoundObjects, ObjectRequest } from '../../../lib/planes/object-rec
 import type { RecordStore } from './record-store.ts'
 import { createSqliteRecords } from './sqlite-records.ts'
 
-// Entry of the thread with the objects of clients. Its own bundle, which loads faster than that of the gateway.
+// Entry of the thread with the objects of clients. Its own bundle loads faster than that of the gateway.
 
 if (parentPort) {
   const opened = openStore(workerData)

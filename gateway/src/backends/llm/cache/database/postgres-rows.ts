@@ -62,7 +62,7 @@ export function createPostgresRows(url: string, limits: RowLimits): RowStore {
   }
 }
 
-/** In the order of the keys, so that no two processes wait for each other. The age counts from the response. */
+/** In the order of the keys, so that no two processes wait for each other. */
 async function write(query: Query, rows: readonly CachedRow[]): Promise<void> {
   const machineNow = Date.now()
   const ordered = rows.toSorted((one, other) => (one.key < other.key ? -1 : 1))
