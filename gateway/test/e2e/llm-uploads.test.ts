@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { beforeAll, expect, it } from 'vitest'
 import { residentMebibytes } from '../../bench/subjects/processes.ts'
@@ -25,7 +25,8 @@ beforeAll(async () => {
 
 async function startProvider(): Promise<string> {
   const server: Server = createServer((request, response) => {
-    if (request.method === 'POST') receive(request, response)
+    if (request.url?.includes('refuse')) refuse(response)
+    else if (request.method === 'POST') receive(request, response)
     else sendContent(request, response)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -48,6 +49,12 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   received = request.headers
   const body = JSON.stringify({ id: 'file-up1', object: 'file', bytes })
   response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+}
+
+/** Responds before the file has arrived. */
+function refuse(response: ServerResponse): void {
+  const error = { message: 'the file is too large', type: 'invalid_request_error' }
+  response.writeHead(413, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
 }
 
 function sendContent({ headers }: IncomingMessage, response: ServerResponse): void {
@@ -131,4 +138,36 @@ it('refuses streamed files if a rule reads the body', async () => {
     body: Buffer.concat([...form()].slice(0, 40).concat(Buffer.from('\r\n--b1--\r\n'))),
   })
   expect([response.status, await response.text()]).toEqual([403, expect.stringContaining('authorization')])
+})
+
+/** Sends parts of a body up to the response. */
+function send(path: string, parts: Iterable<Buffer>): Promise<{ status: number | undefined; text: string }> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'multipart/form-data; boundary=b1' }
+    const outgoing = request(`${gateway.url}${path}`, { method: 'POST', headers }, (response) => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (part) => {
+        text += part
+      })
+      response.on('end', () => resolve({ status: response.statusCode, text }))
+    })
+    outgoing.on('error', reject)
+    Readable.from(parts).pipe(outgoing)
+  })
+}
+
+it('relays a refusal of the provider during an upload', async () => {
+  const parts = [...form()].slice(0, 100)
+  const { status, text } = await send('/v1/files?refuse', [...parts, Buffer.from('\r\n--b1--\r\n')])
+  expect([status, text]).toEqual([413, expect.stringContaining('the file is too large')])
+})
+
+it('refuses a field behind a streamed file, and a cut file', async () => {
+  const parts = [...form()].slice(0, 100)
+  const field = Buffer.from(`\r\n--b1\r\n${head}"expires_after[seconds]"\r\n\r\n60\r\n--b1--\r\n`)
+  const behind = await send('/v1/files', [...parts, field])
+  expect([behind.status, behind.text]).toEqual([400, expect.stringContaining('in front of it')])
+  const cut = await send('/v1/files', parts)
+  expect([cut.status, cut.text]).toEqual([400, expect.stringContaining('must end with its boundary')])
 })
