@@ -11,23 +11,15 @@ export type PartPlaces = {
 }
 
 /** Returns the path of the first part of a body that a check refuses. */
-export function findPart(
-  body: JsonObject,
-  { roots, ...places }: PartPlaces,
-  check: PartCheck,
-): string | undefined {
-  for (const name of roots) {
+export function findPart(body: JsonObject, places: PartPlaces, check: PartCheck): string | undefined {
+  for (const name of places.roots) {
     const found = findIn(body[name], places, check)
     if (found !== undefined) return `${name}${found}`
   }
   return undefined
 }
 
-function findIn(
-  value: JsonValue | undefined,
-  places: Omit<PartPlaces, 'roots'>,
-  check: PartCheck,
-): string | undefined {
+function findIn(value: JsonValue | undefined, places: PartPlaces, check: PartCheck): string | undefined {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
       const found = findIn(item, places, check)
