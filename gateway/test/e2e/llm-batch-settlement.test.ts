@@ -115,6 +115,10 @@ describe('the charge of a batch', () => {
     expect(estimates.at(-1)).toMatchObject({ tokens_estimated: 1, cost_status: 'estimated' })
     expect(Number(estimates.at(-1)?.['total_tokens'])).toBeGreaterThan(1000)
     served += 2
+    // A list has the status of the batch, and settles nothing.
+    const [listed] = (await one.batches.list()).data
+    calls += 1
+    expect([listed?.id, listed?.status]).toEqual([created.id, 'completed'])
     const batches = await Promise.all(
       [one, other, one, other].map((client) => client.batches.retrieve(created.id)),
     )
