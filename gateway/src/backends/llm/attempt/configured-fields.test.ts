@@ -32,12 +32,26 @@ describe('configured fields of Converse', () => {
     })
   })
 
-  it('are otherwise at the top, without model and stream', async () => {
-    const overrides = { model: 'x', stream: true, performanceConfig: { latency: 'optimized' } }
+  it('are otherwise at the top, without the form of the response', async () => {
+    const overrides = { stream: true, performanceConfig: { latency: 'optimized' } }
     expect(await sentFor({ ...bedrock, overrides }, { messages, inferenceConfig })).toEqual({
       messages,
       inferenceConfig,
       performanceConfig: { latency: 'optimized' },
+    })
+  })
+
+  it('are in additionalModelRequestFields, if only the model reads them', async () => {
+    const fields = { overrides: { top_k: 4 }, defaults: { thinking: { type: 'enabled' }, seed: 1 } }
+    const additionalModelRequestFields = { top_k: 9, seed: 2, other: true }
+    expect(await sentFor({ ...bedrock, ...fields }, { messages, additionalModelRequestFields })).toEqual({
+      messages,
+      additionalModelRequestFields: { top_k: 4, seed: 2, other: true, thinking: { type: 'enabled' } },
+    })
+    const defaults = { additionalModelRequestFields: { other: true }, top_k: 5 }
+    expect(await sentFor({ ...bedrock, defaults }, { messages })).toEqual({
+      messages,
+      additionalModelRequestFields: { other: true, top_k: 5 },
     })
   })
 
@@ -96,5 +110,61 @@ describe('configured limits of models of the Responses API', () => {
     expect(await sentBy({ defaults }, path, { contents, generationConfig })).toMatchObject({
       max_output_tokens: 70,
     })
+  })
+})
+
+describe('a configured model', () => {
+  const overrides = { model: 'other', stream: true }
+
+  it.each([
+    ['bedrock', bedrock, '/model/m/converse', { messages }, '/model/other/converse'],
+    [
+      'gemini',
+      { provider: 'gemini', params: { apiKey: 'k' } } as const,
+      '/v1beta/models/m:generateContent',
+      { contents: [{ parts: [{ text: 'hi' }] }] },
+      '/v1beta/models/other:generateContent',
+    ],
+  ])('is in the path of a call of %s', async (_, provider, path, body, sentPath) => {
+    const model = { name: '*', ...provider, overrides, defaults: { model: 'default' } }
+    const gateway = fixtureGateway({ models: [model] }, () => jsonReply({}))
+    await call(gateway, { path, body })
+    const [sent] = gateway.sent
+    expect(sent?.path.split('?')[0]).toBe(sentPath)
+    expect(sent && bodyOf(sent)).toEqual(body)
+  })
+
+  it('is in other bodies', async () => {
+    const gateway = fixtureGateway({ models: [{ name: '*', provider: 'groq', overrides }] }, () =>
+      jsonReply({}),
+    )
+    await call(gateway, { path: '/v1/chat/completions', body: { model: 'm', messages: [] } })
+    expect(gateway.sent[0] && bodyOf(gateway.sent[0])).toMatchObject({ model: 'other', stream: true })
+  })
+})
+
+describe('betas of a header', () => {
+  const chat = { messages: [{ role: 'user', content: 'hi' }], model: 'm' }
+  const headers = { 'anthropic-beta': 'context-1m-2025-08-07,unknown-1' }
+  const claude = { ...bedrock, params: { ...bedrock.params, model: 'anthropic.claude-x' } }
+  const guarded = { ...claude, params: { ...claude.params, awsGuardrailIdentifier: 'g' } }
+  const nova = { ...bedrock, params: { ...bedrock.params, model: 'amazon.nova-pro-v1:0' } }
+
+  it.each([
+    ['Claude', claude, { anthropic_beta: ['context-1m-2025-08-07'] }],
+    [
+      'Claude with a guardrail',
+      guarded,
+      { additionalModelRequestFields: { anthropic_beta: ['context-1m-2025-08-07'] } },
+    ],
+    ['another model', nova, {}],
+  ])('are in the translated body for %s', async (_, model, expected) => {
+    const gateway = fixtureGateway({ models: [{ name: '*', ...model }] }, () => jsonReply({}))
+    await call(gateway, { path: '/v1/chat/completions', body: chat, headers })
+    const [sent] = gateway.sent
+    const fields = Object.entries(Object(sent && bodyOf(sent)))
+    const found = fields.filter(([name]) => /^(?:anthropic_beta|additionalModel)/.test(name))
+    expect(Object.fromEntries(found)).toEqual(expected)
+    expect(sent?.headers['anthropic-beta']).toBeUndefined()
   })
 })

@@ -39,11 +39,38 @@ const converseNames: ReadonlySet<string> = new Set([
 /** The path of a Converse request has them. */
 const pathNames: ReadonlySet<string> = new Set(['model', 'stream'])
 
+/** Other fields at the top of a Converse request, which refuses unknown ones. */
+const topNames: ReadonlySet<string> = new Set(['messages', 'system', ...converseNames])
+
 /**
  * The configured fields for a Converse request: settings that all APIs have become members of
- * `inferenceConfig`, other fields are unchanged.
+ * `inferenceConfig`, and fields that only the model reads of `additionalModelRequestFields`.
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  */
 export function converseFields(body: JsonObject, fields: ConfiguredFields): ConfiguredFields {
+  const all = inferenceFields(body, fields)
+  const ofModel = fieldsNamed(all, (name) => !topNames.has(name))
+  const { overrides, defaults, removed = none } = ofModel
+  if (overrides.size + defaults.size + removed.size === 0) return all
+  const top = fieldsNamed(all, (name) => topNames.has(name))
+  const member = 'additionalModelRequestFields'
+  const given = configuredObject(all.overrides, member) ?? body[member] ?? {}
+  // The service refuses other values.
+  if (!isJsonObject(given)) return top
+  const added = { ...configuredObject(all.defaults, member), ...given }
+  setConfigured(added, ofModel)
+  return { ...top, overrides: new Map(top.overrides).set(member, JSON.stringify(added)) }
+}
+
+/** The configured fields without the form of the response, of calls whose path has it. */
+export function withoutStream(fields: ConfiguredFields): ConfiguredFields {
+  const { overrides, defaults, removed = none } = fields
+  const isConfigured = overrides.has('stream') || defaults.has('stream') || removed.has('stream')
+  return isConfigured ? fieldsNamed(fields, (name) => name !== 'stream') : fields
+}
+
+/** Settings that all APIs have become members of `inferenceConfig`, other fields are unchanged. */
+function inferenceFields(body: JsonObject, fields: ConfiguredFields): ConfiguredFields {
   const others = fieldsNamed(fields, (name) => !inferenceNames.has(name) && !pathNames.has(name))
   const config = inferenceConfig(body, fields)
   if (config === undefined) return others
@@ -61,7 +88,7 @@ export function fieldsAround(
   if (isGeminiEndpoint(endpoint)) return { after: fields }
   if (endpoint === 'converse_count') return {}
   if (endpoint !== 'converse') return { before: fields }
-  const all = converseFields(body, fields)
+  const all = inferenceFields(body, fields)
   return {
     before: fieldsNamed(all, (name) => converseNames.has(name)),
     after: fieldsNamed(all, (name) => !converseNames.has(name)),
@@ -93,19 +120,21 @@ function inferenceConfig(
   const names = [...inferenceNames]
   if (!names.some(([name]) => overrides.has(name) || defaults.has(name) || removed.has(name)))
     return undefined
-  const given = configuredObject(overrides) ?? body['inferenceConfig'] ?? configuredObject(defaults) ?? {}
+  const member = 'inferenceConfig'
+  const given =
+    configuredObject(overrides, member) ?? body[member] ?? configuredObject(defaults, member) ?? {}
   // The service refuses other values.
   if (!isJsonObject(given)) return undefined
   const config = { ...given }
-  for (const [name, member] of names) setMember(config, member, overrides.get(name))
-  for (const [name, member] of names) if (removed.has(name)) delete config[member]
-  for (const [name, member] of names)
-    if (!Object.hasOwn(config, member)) setMember(config, member, defaults.get(name))
+  for (const [name, setting] of names) setMember(config, setting, overrides.get(name))
+  for (const [name, setting] of names) if (removed.has(name)) delete config[setting]
+  for (const [name, setting] of names)
+    if (!Object.hasOwn(config, setting)) setMember(config, setting, defaults.get(name))
   return config
 }
 
-function configuredObject(fields: ReadonlyMap<string, string>): JsonObject | undefined {
-  const text = fields.get('inferenceConfig')
+function configuredObject(fields: ReadonlyMap<string, string>, member: string): JsonObject | undefined {
+  const text = fields.get(member)
   return text === undefined ? undefined : parseJsonObject(text)
 }
 

@@ -19,8 +19,8 @@ import type { RequestIds } from '../stored/provider-objects.ts'
 import { readExactObject, withExactNumbers } from '../translate/exact-json.ts'
 import type { Translation } from '../translate/translate.ts'
 import { translationsFrom } from '../translate/translations.ts'
-import { setAnthropicFields } from './anthropic-fields.ts'
-import { converseFields, fieldsAround, namedFor, setConfigured } from './configured-fields.ts'
+import { setAnthropicFields, setTranslatedBetas } from './anthropic-fields.ts'
+import { converseFields, fieldsAround, namedFor, setConfigured, withoutStream } from './configured-fields.ts'
 import { requestsWithModel } from './embed-requests.ts'
 import { endpointLabels } from './endpoint-labels.ts'
 import { realtimeRequest } from './realtime-request.ts'
@@ -259,8 +259,9 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
     return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
   // The body of a count has no fields of a request at its top.
   if (call.endpoint === 'converse_count') return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
+  const fields = call.streaming === undefined ? target : withoutStream(target)
   const { overrides, defaults, removed } =
-    call.endpoint === 'converse' ? converseFields(value, target) : target
+    call.endpoint === 'converse' ? converseFields(value, fields) : fields
   for (const [name, text] of overrides) set.set(name, text)
   for (const [name, text] of defaults) {
     if (!Object.hasOwn(value, name) && !set.has(name)) set.set(name, text)
@@ -358,7 +359,8 @@ function translateRequest(
   translation: Translation,
 ): { kind: 'object'; value: JsonObject; settings: JsonObject | undefined } | Refused {
   const edited: JsonObject = { ...value, model }
-  const { before, after } = fieldsAround(edited, call.pathEndpoint, target)
+  const fields = call.streaming === undefined ? target : withoutStream(target)
+  const { before, after } = fieldsAround(edited, call.pathEndpoint, fields)
   if (before) setConfigured(edited, before)
   const translated = translation.request(edited)
   if (translated.kind === 'unsupported') {
@@ -369,6 +371,7 @@ function translateRequest(
   if (after) setConfigured(translated.body, namedFor(translation.upstream, after))
   const body = withRenamedLimit(translated.body, translation, { target, model })
   const streaming = edited['stream'] === true
+  setTranslatedBetas(body, call, translation.upstream, { target, model })
   const changes = target.provider.changesFor?.(translation.upstream, { model, streaming })
   if (changes === undefined) return { kind: 'object', value: body, settings }
   for (const [name, text] of changes.set) body[name] = JSON.parse(text)

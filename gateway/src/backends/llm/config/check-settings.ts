@@ -52,8 +52,11 @@ export type BodyFieldsAt = {
   readonly path: Path
 }
 
-/** Reports invalid paths of `defaults` and `overrides`. */
+/** Reports invalid paths of `defaults` and `overrides`, and a model that is not a name. */
 export function checkBodyFields({ path, ...fields }: BodyFieldsAt, report: ReportIssue): void {
+  const model = fields.overrides?.['model']
+  if (model !== undefined && (typeof model !== 'string' || model === ''))
+    report([...path, 'overrides', 'model'], 'must be the name of a model')
   for (const key of ['defaults', 'overrides'] as const) {
     for (const name of Object.keys(fields[key] ?? {})) {
       if (!isPointer(name)) continue

@@ -13,8 +13,8 @@ export type Candidate = {
 export type Rename = (model: string) => string
 
 /**
- * The candidate of a target with its computed fields. A computed model takes precedence over that of the
- * target, and aliases apply to computed and to requested names.
+ * The candidate of a target with its computed fields. A computed model takes precedence over `overrides`, and
+ * these over that of the target; and aliases apply to computed and to requested names.
  */
 export function candidateOf(
   target: Target,
@@ -22,8 +22,8 @@ export function candidateOf(
   facts: Facts,
   rename: Rename = unchanged,
 ): Candidate {
-  const { upstreamModel, transform } = target
-  const model = upstreamModel ?? rename(requested)
+  const { upstreamModel, overridingModel, transform } = target
+  const model = overridingModel ?? upstreamModel ?? rename(requested)
   if (transform === undefined) return { target, model }
   const fields = transform(facts, upstreamModel ?? requested)
   const overrides = new Map([...target.overrides, ...fields.set])

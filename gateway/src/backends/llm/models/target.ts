@@ -31,6 +31,8 @@ export type Target = ProviderAuth & {
   readonly provider: Provider
   /** Model sent upstream; undefined for the requested model. */
   readonly upstreamModel: string | undefined
+  /** `overrides.model`, also of calls that have the model in their path. */
+  readonly overridingModel?: string | undefined
   readonly origin: string
   /** Prefix of the provider's paths. */
   readonly basePath: string
@@ -206,13 +208,17 @@ const unchangedBody = {
 /** Compiles the changes of request bodies. */
 export function compileBody(
   settings: BodySettings,
-): Pick<Target, 'overrides' | 'defaults' | 'transform' | 'rewrite'> {
+): Pick<Target, 'overrides' | 'defaults' | 'transform' | 'rewrite' | 'overridingModel'> {
   const { transformation, finalTransformation, prompts, promptCaching } = settings
   const defaults = splitFields(settings.defaults, 'defaults')
   const overrides = splitFields(settings.overrides)
+  const { model, ...others } = overrides.plain
+  // Every call names a model.
+  const { model: _, ...absent } = defaults.plain
   return {
-    overrides: jsonTexts(overrides.plain),
-    defaults: jsonTexts(defaults.plain),
+    overridingModel: typeof model === 'string' ? model : undefined,
+    overrides: jsonTexts(others),
+    defaults: jsonTexts(absent),
     transform: transformation && compileModelTransformation(transformation, transformationVariables),
     rewrite: compileRewrite({ defaults, overrides, prompts, promptCaching, finalTransformation }),
   }

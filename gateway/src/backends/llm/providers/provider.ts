@@ -42,6 +42,8 @@ export type Provider = {
   changesFor?(endpoint: Endpoint, call: ProviderCall): BodyChanges | undefined
   /** Betas of Anthropic's API that the service reads in bodies; undefined if it reads headers. */
   readonly anthropicBetas?: ReadonlySet<string>
+  /** Whether a model of such a service is one of Anthropic. */
+  isAnthropicModel?(model: string): boolean
   /** `max_tokens` is sent as `max_completion_tokens` for this model. */
   renamesMaxTokens?(model: string): boolean
   /** Required headers; headers of the client take precedence. */

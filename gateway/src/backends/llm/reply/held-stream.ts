@@ -43,7 +43,6 @@ type StartWatch = {
 
 /** Calls of tools may have no arguments, which is no generated text. */
 const toolCall = /"(?:tool_calls|tool_use|toolUse|function_call|functionCall|inlineData)"/
-const failedResponse = /^event: ?response\.failed/m
 
 function watchStart(attempt: Attempt, endpoint: Endpoint): StartWatch {
   let hasContent = false
@@ -64,8 +63,7 @@ function watchStart(attempt: Attempt, endpoint: Endpoint): StartWatch {
       watch.read(lines)
       if (hasContent || toolCall.test(lines)) return 'started'
       if (watch.state === 'failed') return 'failed'
-      if (watch.state === 'open') return 'waiting'
-      return endpoint === 'responses' && failedResponse.test(lines) ? 'failed' : 'started'
+      return watch.state === 'open' ? 'waiting' : 'started'
     },
   }
 }

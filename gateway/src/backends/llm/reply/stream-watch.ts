@@ -121,11 +121,34 @@ function typedState(type: string): FindState {
   }
 }
 
+/** An error may be followed by the end marker. Some servers have it in a chunk with other members. */
 function openAiState(lines: string): StreamWatch['state'] {
+  if (hasError(lines)) return 'failed'
   const done = lines.indexOf('DONE]')
-  if (done !== -1 && lines[done - 1] === '[' && isFieldAt(lines, 'data:', done - 1)) return 'ended'
-  const error = lines.indexOf('{"error"')
-  return error !== -1 && isFieldAt(lines, 'data:', error) ? 'failed' : 'open'
+  return done !== -1 && lines[done - 1] === '[' && isFieldAt(lines, 'data:', done - 1) ? 'ended' : 'open'
+}
+
+/** Whether an event has an error at its top. */
+function hasError(lines: string): boolean {
+  let hit = lines.indexOf(errorKey)
+  while (hit !== -1) {
+    let next = hit + errorKey.length
+    // Some servers send a null in all chunks.
+    if (lines[hit - 1] === '"' && !valueStartsWith(lines, next, 'n')) {
+      next = endOfLine(lines, hit)
+      const event = parseDataLine(lines.slice(lines.lastIndexOf('\n', hit) + 1, next))
+      if (event !== undefined && (event['error'] ?? null) !== null) return true
+    }
+    hit = lines.indexOf(errorKey, next)
+  }
+  return false
+}
+
+const errorKey = 'error":'
+
+function endOfLine(lines: string, index: number): number {
+  const end = lines.indexOf('\n', index)
+  return end === -1 ? lines.length : end
 }
 
 /**
@@ -166,7 +189,7 @@ const invokeEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
 const responsesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
   ['response.completed', 'ended'],
   ['response.incomplete', 'ended'],
-  ['response.failed', 'ended'],
+  ['response.failed', 'failed'],
   ['error', 'failed'],
 ] satisfies [string, StreamWatch['state']][])
 

@@ -209,6 +209,28 @@ describe('relayStream', () => {
     expect(play(bytes(event), { endpoint: 'messages' })).toMatchObject({ text: event, state: 'failed' })
   })
 
+  const created = 'event: response.created\ndata: {"type":"response.created"}\n\n'
+  const failed =
+    'event: response.failed\ndata: {"type":"response.failed","response":{"status":"failed","error":{}}}\n\n'
+
+  it.each([
+    ['responses', created + failed],
+    ['chat', 'data: {"id":"c","choices":[],"error":{"code":502,"message":"x"}}\n\ndata: [DONE]\n\n'],
+    ['chat', 'data: {"error": "overloaded"}\n\ndata: [DONE]\n\n'],
+    ['completions', 'data: {"choices":[{"text":"a","error":null}]}\n\ndata: {"error":{}}\n\n'],
+  ] as const)('counts an error of %s as a failure: %s', (endpoint, text) => {
+    expect(play(bytes(text), { endpoint })).toMatchObject({
+      ...{ text, state: 'failed', failures: ['upstream_invalid'] },
+    })
+  })
+
+  it.each([
+    'data: {"choices":[{"delta":{"content":"\\"error\\":{}"}}],"error":null}\n\ndata: [DONE]\n\n',
+    'data: {"choices":[{"delta":{"tool_calls":[{"error":{}}]}}]}\n\ndata: [DONE]\n\n',
+  ])('counts no other member as an error: %s', (text) => {
+    expect(play(bytes(text))).toMatchObject({ text, state: 'ended', failures: [] })
+  })
+
   it('ignores a connection failure after the end', () => {
     const played = play(bytes(chat), { failure: new GatewayError('upstream_reset', 'reset') })
     expect(played).toMatchObject({ text: chat, failures: [] })

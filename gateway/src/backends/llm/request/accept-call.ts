@@ -137,8 +137,7 @@ export function acceptCall(exchange: Exchange, parsed: ParsedCall, rules: Reques
     failover: resolution.failover,
     streaming: parsed.streaming ?? (asSent && facts.llm.streaming),
     modelInPath: hasModelInPath(endpoint) || asSent !== undefined,
-    anthropic:
-      parsed.anthropic ?? (endpoint === 'messages' ? settingsInHeaders(clientHeaders(exchange)) : undefined),
+    anthropic: parsed.anthropic ?? settingsInHeaders(clientHeaders(exchange)),
     hideUsage: hideUsage && mode === undefined,
     unchanged: mode !== undefined,
   })

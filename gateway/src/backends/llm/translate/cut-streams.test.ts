@@ -20,19 +20,27 @@ const wires: Readonly<Partial<Record<string, Wire>>> = {
   responses: responsesWire,
 }
 
-/** Texts that mark a stream as complete for clients. */
-const endMarkers = { chat: '[DONE]', messages: '"message_stop"', responses: '"response.completed"' }
+/** Texts that mark a stream as complete for clients, and those of an error. */
+const ends = {
+  chat: { complete: '[DONE]', error: '"error"' },
+  messages: { complete: '"message_stop"', error: '"error"' },
+  responses: { complete: '"response.completed"', error: '"error"' },
+  generate_content: { complete: '"finishReason"', error: '"error"' },
+  converse: { complete: 'event: metadata', error: 'event: exception' },
+}
 
 const generated: Generated = {
   reasoning: 'Hm… 🙂',
   text: 'Voilà 🙂',
   calls: [{ name: 'f', input: { city: 'Zürich' } }],
   finish: 'tools',
+  citation: { url: 'https://example.com', title: 'Zürich' },
   tokens: { input: 20, cached: 6, output: 9, reasoning: 4 },
 }
 
-const directions = (['chat', 'messages', 'responses'] as const).flatMap((client) =>
-  translationsFrom(client).map((translation) => ({ client, upstream: translation.upstream, translation })),
+const directions = (['chat', 'messages', 'responses', 'generate_content', 'converse'] as const).flatMap(
+  (client) =>
+    translationsFrom(client).map((translation) => ({ client, upstream: translation.upstream, translation })),
 )
 
 /** The stream of an upstream as server-sent events. */
@@ -80,7 +88,7 @@ describe.each(directions)(
     const whole = translate(translation, [bytes])
 
     it('is complete', () => {
-      for (const text of ['Züric', endMarkers[client]]) expect(whole).toContain(text)
+      for (const text of ['Züric', ends[client].complete]) expect(whole).toContain(text)
     })
 
     it('is the same in two chunks at every byte', () => {
@@ -91,11 +99,11 @@ describe.each(directions)(
     })
 
     it('is never complete if it ends at an earlier byte', () => {
-      const end = endMarkers[client]
+      const { complete, error } = ends[client]
       for (let at = 0; at < bytes.length; at += 1) {
         const found = translate(translation, [bytes.subarray(0, at)])
         if (found === whole) continue
-        const isMarked = found.includes(end) || !/"error"/.test(found)
+        const isMarked = found.includes(complete) || !found.includes(error)
         if (isMarked) expect([at, found]).toEqual([at, 'an error event'])
       }
     })

@@ -81,6 +81,7 @@ export const bedrockKind: ProviderKind = {
       editQuery: () => '',
       changesFor: (endpoint) => (endpoint === 'converse' ? converseChanges : changes[endpoint]),
       anthropicBetas,
+      isAnthropicModel: isClaude,
       readReply,
       errorBody: (endpoint, status, body) =>
         endpoint === 'messages' ? toErrorBody('anthropic', readBedrockError(status, body)) : undefined,
@@ -132,8 +133,12 @@ const changes: Readonly<Partial<Record<Endpoint, BodyChanges>>> = {
   ]),
 }
 
-/** https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html */
+/**
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html
+ * and, for compaction, https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-compaction.html
+ */
 const anthropicBetas: ReadonlySet<string> = new Set([
+  'compact-2026-01-12',
   'computer-use-2024-10-22',
   'computer-use-2025-01-24',
   'computer-use-2025-11-24',
