@@ -1,9 +1,28 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
 import { verifySignature } from '../support/aws/verify-signature.ts'
+import { endAfter } from '../support/cleanup.ts'
 import { type MockServer, sendJson, startMockServer } from '../support/mock-server.ts'
 import { type Routing, routing } from '../support/traffic.ts'
 
 const keys = { accessKeyId: 'AKIDHTTP', secretAccessKey: 'secret-canary-of-http-55d1' }
+
+/** A profile whose keys a program prints, with the secret on its standard error, too. */
+function profileFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate aws '))
+  endAfter('file', () => rmSync(folder, { recursive: true, force: true }))
+  const program = join(folder, 'keys.mjs')
+  const output = { Version: 1, AccessKeyId: 'AKIDPROGRAM', SecretAccessKey: keys.secretAccessKey }
+  writeFileSync(program, `console.error('${keys.secretAccessKey}'); console.log('${JSON.stringify(output)}')`)
+  const config = join(folder, 'config')
+  writeFileSync(
+    config,
+    `[profile app]\nregion = eu-west-3\ncredential_process = "${process.execPath}" '${program}' $(exit)\n`,
+  )
+  return config
+}
 
 let aws: MockServer
 let running: Routing
@@ -17,6 +36,11 @@ beforeAll(async () => {
   running = await routing(
     [
       {
+        policies: { backendAuth: { aws: {} } },
+        matches: [{ path: { pathPrefix: '/profile' } }],
+        backends: [{ host: `127.0.0.1:${aws.port}` }],
+      },
+      {
         policies: {
           retry: { attempts: 2, codes: [503] },
           backendAuth: { aws: { ...keys, region: 'us-west-2', serviceName: 'execute-api' } },
@@ -28,7 +52,7 @@ beforeAll(async () => {
       },
     ],
     {},
-    { lifetime: 'file' },
+    { lifetime: 'file', env: { AWS_PROFILE: 'app', AWS_CONFIG_FILE: profileFile() } },
   )
   url = `http://127.0.0.1:${running.port}`
 })
@@ -60,6 +84,15 @@ it('a streamed body is signed, and refused over the limit', async () => {
     fetch(`${url}/api/upload`, { method: 'POST', body: stream(chunks), duplex: 'half' } as RequestInit)
   expect(await (await send(3)).json()).toMatchObject(signed)
   expect((await send(170)).status).toBe(413)
+})
+
+it('requests are signed with the keys that the program of a profile prints', async () => {
+  const response = await fetch(`${url}/profile/x`)
+  expect(await response.json()).toMatchObject({
+    kind: 'valid',
+    accessKeyId: 'AKIDPROGRAM',
+    region: 'eu-west-3',
+  })
 })
 
 it('a signature of the client is replaced, and no output has the secret', async () => {

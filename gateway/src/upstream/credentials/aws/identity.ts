@@ -6,6 +6,7 @@ import { createTokenCache, type TimedToken } from '../token-cache.ts'
 import type { AwsAuthConfig } from './config.ts'
 import type { IdentityOptions, RequestKeys } from './keys.ts'
 import { compileContainer, compileInstance } from './metadata.ts'
+import { compileProcess } from './process.ts'
 import { type Profile, profileIn, readProfiles } from './profile.ts'
 import { compileSession } from './session.ts'
 import type { AwsCredentials } from './sigv4.ts'
@@ -129,9 +130,14 @@ function sourceOfProfile(profile: Profile, options: IdentityOptions, depth: numb
   if (roleArn === undefined || (sourceProfile === name && depth > 0)) {
     if (accessKeyId && secretAccessKey)
       return { kind: 'request', request: async () => keysOfProfile(name, options.context) }
-    for (const key of ['sso_session', 'sso_start_url', 'credential_process', 'login_session']) {
+    const command = settings.get('credential_process')
+    if (command !== undefined)
+      return { kind: 'request', request: compileProcess(command, name, options.context) }
+    for (const key of ['sso_session', 'sso_start_url', 'login_session']) {
       if (settings.has(key))
-        throw new Error(`${at}: ${key} is not supported: use keys, role_arn or the identity of the machine`)
+        throw new Error(
+          `${at}: ${key} is not supported: use keys, role_arn, credential_process or the identity of the machine`,
+        )
     }
     return metadataSource(options)
   }

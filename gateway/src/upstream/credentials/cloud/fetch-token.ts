@@ -61,7 +61,8 @@ export function unavailable(reason: string, cause?: unknown): GatewayError {
   })
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> {
+/** Members of a JSON object; none for other texts. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? { ...value } : {}
