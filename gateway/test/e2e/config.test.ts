@@ -1,11 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { endAfter } from '../support/cleanup.ts'
 import { freePorts } from '../support/free-port.ts'
 import { runTollgate } from '../support/gateway.ts'
+import { printedLines } from '../support/printed-lines.ts'
 
 let folder: string
 let file: string
@@ -200,28 +201,45 @@ const mistakes: Mistake[] = [
   },
 ]
 
-describe('--validate-only', () => {
-  it('accepts a good file', async () => {
-    expect(await validate(good)).toEqual({ code: 0, stdout: 'Configuration is valid!\n', stderr: '' })
+const accepted: readonly (readonly [title: string, text: string])[] = [
+  ['an empty file', ''],
+  ['comments only', '# nothing yet\n'],
+  ['CRLF line ends and a byte order mark', `\uFEFF${good.replaceAll('\n', '\r\n')}`],
+]
+
+describe('a validation', () => {
+  let printed: Record<string, string[]>
+  const all = mkdtempSync(join(tmpdir(), 'tollgate-config-'))
+  const fileOf = (title: string) => join(all, title.replaceAll(/\W/g, '-'), 'tollgate.yaml')
+
+  beforeAll(async () => {
+    endAfter('file', () => rmSync(all, { recursive: true, force: true }))
+    const texts = [...accepted, ...mistakes.map(({ title, text }) => [title, text] as const)]
+    for (const [title, text] of texts) {
+      mkdirSync(join(fileOf(title), '..'))
+      writeFileSync(fileOf(title), text)
+    }
+    printed = await printedLines(texts.map(([title]) => [fileOf(title), env]))
   })
 
-  it.each([
-    ['an empty file', ''],
-    ['comments only', '# nothing yet\n'],
-    ['CRLF line ends and a byte order mark', `\uFEFF${good.replaceAll('\n', '\r\n')}`],
-  ])('accepts %s', async (_, text) => {
-    expect((await validate(text)).code).toBe(0)
+  it.each(accepted)('accepts %s', (title) => {
+    expect(printed[fileOf(title)]).toEqual([])
   })
 
-  it.each(mistakes)('names $title', async ({ text, expected, line }) => {
-    const { code, stdout, stderr } = await validate(text)
-    expect(code).toBe(1)
-    expect(stdout).toBe('')
+  it.each(mistakes)('names $title', ({ title, expected, line }) => {
+    const stderr = printed[fileOf(title)]?.join('\n') ?? ''
+    expect(stderr).not.toBe('')
     for (const pattern of expected) expect(stderr).toMatch(pattern)
     if (line !== undefined) expect(stderr).toMatch(new RegExp(`tollgate\\.yaml:${line}:\\d+`))
     expect(stderr).not.toMatch(/Invalid input|ZodError|node:internal|at .*\.ts:\d+/)
     expect(stderr).not.toContain('sk-env-canary-2')
     expect(stderr).not.toContain('sk-config-canary-1')
+  })
+})
+
+describe('--validate-only', () => {
+  it('accepts a good file', async () => {
+    expect(await validate(good)).toEqual({ code: 0, stdout: 'Configuration is valid!\n', stderr: '' })
   })
 
   it('names all mistakes in one run', async () => {
@@ -230,7 +248,8 @@ describe('--validate-only', () => {
       .replace('provider: openai', 'provider: opnai')
       .replace('rules:', 'ruels:')
       .replace('unit: Hours', 'unit: Fortnights')
-    const { stderr } = await validate(text)
+    const { code, stdout, stderr } = await validate(text)
+    expect([code, stdout]).toEqual([1, ''])
     for (const line of [7, 18, 21, 22]) expect(stderr).toMatch(new RegExp(`tollgate\\.yaml:${line}:`))
   })
 

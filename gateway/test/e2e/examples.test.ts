@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAuthority } from '../support/certificates.ts'
 import { runTollgate } from '../support/gateway.ts'
-import { runProgram } from '../support/run-program.ts'
+import { printedLines } from '../support/printed-lines.ts'
 
 // Configuration files that users copy: the examples and the blocks of the README.
 
@@ -26,12 +26,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'key.pem'), key)
   for (const { file, text } of blocks) writeFileSync(file, text)
   const inputs = [...examples.map((path) => join(root, path)), ...blocks.map(({ file }) => file)]
-  const program = fileURLToPath(new URL('../support/validate-files.ts', import.meta.url))
-  const { stdout, stderr } = await runProgram(program, [
-    JSON.stringify(inputs.map((file) => [file, environmentOf(file)])),
-  ])
-  expect(stderr).toBe('')
-  printed = JSON.parse(stdout)
+  printed = await printedLines(inputs.map((file) => [file, environmentOf(file)]))
 })
 
 afterAll(() => rmSync(folder, { recursive: true }))
