@@ -383,5 +383,7 @@ export type Exchange = {
   calls?: ConnectionCalls | undefined
   /** Outcomes of `policies/ext-authz`, one for each scope with the policy. */
   extAuthz?: ExtAuthzOutcome[] | undefined
+  /** A processing service receives the request; written by `policies/ext-proc`. */
+  isProcessed?: boolean
   readonly log: LogState
 }

@@ -515,6 +515,36 @@ describe('models', () => {
   )
 })
 
+it('metadata of the processor separate clients in the response cache', async () => {
+  current = undefined
+  const { port } = await route([
+    {
+      name: 'cached',
+      policies: { extProc: { host: processor.host, ...headersOnly }, ai: { cache: { ttl: '1h' } } },
+      backends: [{ ai: { provider: { echo: {} } } }],
+    },
+  ])
+  const chatOf = async (user: string) => {
+    const dynamicMetadata: JsonObject = user === '' ? {} : { dynamicMetadata: { user } }
+    processor.behaviour = requestHeaders({}, dynamicMetadata)
+    const { status, headers: answer } = await call(port, '/v1/chat/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hello' }] }),
+    })
+    return [status, answer['x-cache']]
+  }
+  const results = []
+  for (const user of ['ada', 'bob', 'ada', '', '']) results.push(await chatOf(user))
+  expect(results).toEqual([
+    [200, 'miss'],
+    [200, 'miss'],
+    [200, 'hit'],
+    [200, undefined],
+    [200, undefined],
+  ])
+})
+
 it('MCP messages and their event streams pass the processor', async () => {
   const gateway = await startGateway({
     mcp: {

@@ -33,7 +33,9 @@ export function compileExtProc(
     onRequest(exchange) {
       const run = createRun(exchange, processor)
       runs.set(exchange, run)
-      return isProcessed(modes, 'request') ? processRequest(run) : undefined
+      if (!isProcessed(modes, 'request')) return undefined
+      exchange.isProcessed = true
+      return processRequest(run)
     },
     onReply(exchange, reply) {
       const run = runs.get(exchange)

@@ -74,6 +74,29 @@ it('contains the metadata of an authorization service, which may be the only ide
   expect(cacheKeys(exchangeWith(undefined), call, candidate, cache)).toBeUndefined()
 })
 
+it('contains the metadata of a processing service, which may be the only identity', () => {
+  const exchangeWith = (extProc: Facts['extProc'], { user, headers = {} }: Known = {}) => ({
+    ...fixtureExchange(
+      { method: 'POST', path: '/v1/chat/completions', headers },
+      { extProc, extAuthz: user },
+    ),
+    isProcessed: true,
+  })
+  const keys = [
+    exchangeWith({ user: 'ada' }),
+    exchangeWith({ user: 'bob' }),
+    exchangeWith({ user: 'bob' }, { user: { user: 'bob' } }),
+    exchangeWith(undefined, { user: { user: 'bob' } }),
+    exchangeWith(undefined, { headers: { cookie: 'session=1' } }),
+    exchangeWith({ user: 'ada' }, { headers: { cookie: 'session=1' } }),
+  ].map((exchange) => cacheKeys(exchange, call, candidate, cache)?.exact)
+  expect(new Set(keys).size).toBe(6)
+  expect(keys).not.toContain(undefined)
+  expect(cacheKeys(exchangeWith(undefined), call, candidate, cache)).toBeUndefined()
+})
+
+type Known = { readonly user?: Facts['extAuthz']; readonly headers?: Readonly<Record<string, string>> }
+
 it('contains neither prompt nor credential', () => {
   expect(keyOf({ apiKey: { id: 'a' } })).toMatch(/^[\w-]{43}$/)
 })

@@ -80,10 +80,10 @@ function sharedBy(program: CelProgram, { facts }: Exchange): unknown {
 
 /**
  * The identity of the client: virtual key, subject of a token, user name, client certificate. Credentials
- * that the gateway has not verified, and which the provider or an authorization service may, count by their
- * value. Undefined if only an authorization service knows the client, and has reported no metadata.
+ * that the gateway has not verified, and which the provider or a service may, count by their value. Undefined
+ * if only an authorization or processing service knows the client, and has reported no metadata.
  */
-function identityOf({ facts, auth, extAuthz }: Exchange): unknown {
+function identityOf({ facts, auth, extAuthz, isProcessed }: Exchange): unknown {
   const { apiKey, key, jwt, token, basicAuth, source, request } = facts
   const owner: unknown[] = ['client']
   if (apiKey) owner.push(typeof apiKey['id'] === 'string' ? ['id', apiKey['id']] : ['key', key?.reveal()])
@@ -101,10 +101,10 @@ function identityOf({ facts, auth, extAuthz }: Exchange): unknown {
   for (const name of credentialHeaders) {
     if (request.headers[name] !== undefined) owner.push([name, request.headers[name]])
   }
-  if (extAuthz === undefined) return owner
   if (facts.extAuthz !== undefined) owner.push(['extAuthz', exactText(facts.extAuthz)])
-  else if (owner.length === 1) return undefined
-  return owner
+  if (facts.extProc !== undefined) owner.push(['extProc', exactText(facts.extProc)])
+  const isAnonymous = owner.length === 1
+  return isAnonymous && (extAuthz !== undefined || isProcessed === true) ? undefined : owner
 }
 
 /** The last ones are those of gateways in front of providers, which receive them from the client. */
