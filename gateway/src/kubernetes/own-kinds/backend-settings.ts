@@ -1,5 +1,16 @@
+import { responseCacheSchema } from '../../backends/llm/cache/config.ts'
 import { llmPolicyFields, routeTypeNames } from '../../backends/llm/config/backend-config.ts'
-import { boolean, exactlyOne, type Infer, list, map, object, optional } from '../../schema/dsl.ts'
+import {
+  boolean,
+  enumeration,
+  exactlyOne,
+  type Infer,
+  list,
+  map,
+  object,
+  optional,
+  withFields,
+} from '../../schema/dsl.ts'
 import { serverNameFields } from '../../upstream/connection-config.ts'
 import { credentialLocation } from '../../upstream/credentials/place-config.ts'
 import { clusterEnumeration } from './enumerations.ts'
@@ -51,9 +62,20 @@ export const authSchema = exactlyOne(
   { doc: 'How the gateway authenticates to backends.' },
 )
 
+// The proxies of a cluster have no database.
+const cache = withFields(responseCacheSchema, {
+  store: optional(
+    enumeration(['memory'], {
+      doc: '`memory` of each proxy. `database` of files is not available: the proxies of a cluster have no database.',
+      default: 'memory',
+    }),
+  ),
+})
+
 /** Fields of the reading and modification of LLM requests. */
 export const llmFields = {
   ...llmPolicyFields,
+  cache: optional(cache),
   routes: optional(
     map(clusterEnumeration(routeTypeNames, { doc: 'API call at these paths.' }), {
       doc: 'API calls by path suffix. The longest matching suffix wins, and `*` matches all other paths. Without it every path is a chat completion.',

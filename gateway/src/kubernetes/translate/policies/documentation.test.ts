@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createManifestReader } from '../../objects/manifests/manifests.ts'
 import { parseManifest } from '../../objects/manifests/parse-manifest.ts'
+import { llmFields } from '../../own-kinds/backend-settings.ts'
 import { createReferences } from '../backends/references.ts'
 import { fieldKinds } from './fields/fields.ts'
 import { createLookups, surroundingsOf } from './lookups.ts'
@@ -27,6 +28,11 @@ describe('the page of GatewayPolicy', () => {
       }
     },
   )
+
+  it('has a translation of every field of LLM requests', () => {
+    const paths = new Set(fieldKinds.map(({ path }) => path))
+    expect(Object.keys(llmFields).filter((name) => !paths.has(`backend.ai.${name}`))).toEqual([])
+  })
 
   it('lists every field', () => {
     expect(fieldKinds.filter(({ path }) => !page.includes(`\`${path}`)).map(({ path }) => path)).toEqual([])

@@ -10,6 +10,15 @@ type FileAi = NonNullable<RoutePolicies['ai']>
 export const aiFields: readonly FieldKind[] = [
   aiField('defaults', ({ defaults }) => defaults && { defaults }),
   aiField('overrides', ({ overrides }) => overrides && { overrides }),
+  aiField('transformations', ({ transformations }) => transformations && { transformations }),
+  aiField(
+    'finalTransformations',
+    ({ finalTransformations }) => finalTransformations && { finalTransformations },
+  ),
+  aiField('prompts', ({ prompts }) => prompts && { prompts }),
+  aiField('promptCaching', ({ promptCaching }) => promptCaching && { promptCaching }),
+  aiField('cache', ({ cache }) => cache && { cache }),
+  aiField('sharedObjects', ({ sharedObjects }) => sharedObjects && { sharedObjects }),
   aiField('modelAliases', ({ modelAliases }) => modelAliases && { modelAliases }),
   aiField('routes', ({ routes }) => {
     if (routes === undefined) return undefined
