@@ -190,7 +190,7 @@ it('serves clients of other APIs with one token of Entra, which no output shows'
   for (const secret of [...tokens, key, 'secret-canary-77']) expect(outputs).not.toContain(secret)
 })
 
-it('shows no credential in errors that quote it', async () => {
+it('shows no credential in errors that quote it, and requests another token after them', async () => {
   for (const [model, expected] of [
     ['entra', 'Bearer [hidden] undefined is not permitted'],
     ['gpt-4o', ' [hidden] is not permitted'],
@@ -199,4 +199,7 @@ it('shows no credential in errors that quote it', async () => {
     expect(response.status).toBe(403)
     expect(await response.json()).toMatchObject({ error: { message: expected } })
   }
+  // The service has refused the token with status 403.
+  await post('/v1/chat/completions', { model: 'entra', messages: question })
+  expect(azure.seen.at(-1)?.headers.authorization).toBe(`Bearer ${tokens[1]}`)
 })

@@ -6,6 +6,7 @@ import { type Exchange, sentPath } from '../../pipeline/exchange.ts'
 import { hasClientLength } from '../../pipeline/request-edits.ts'
 import { sendTraced } from '../../pipeline/tracing/trace.ts'
 import { callerOf } from '../../upstream/credentials/caller.ts'
+import { sendAuthorized } from '../../upstream/credentials/credentials.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { writeForwarded } from '../../upstream/forwarded.ts'
 import { isWithheldHeader } from '../../upstream/withheld-headers.ts'
@@ -44,9 +45,8 @@ export function forward(
   if (timeoutMs !== undefined) request.firstByteTimeoutMs = timeoutMs
   if (retries > 0) request.headers['x-retry-attempt'] = String(retries)
   const { trace } = exchange
-  const authorizing = authorize?.apply(request, callerOf(exchange))
   const start = () => (trace === undefined ? send(request) : sendTraced(trace, request, send))
-  const sent = authorizing === undefined ? start() : authorizing.then(start)
+  const sent = sendAuthorized(authorize, { request, caller: callerOf(exchange) }, start)
   const answer = (reply: Reply) => hideInError(replyToClient(reply, destination), request, authorize)
   if (!health) return sent.then(answer)
   return sent.then(

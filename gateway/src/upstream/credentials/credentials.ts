@@ -1,3 +1,4 @@
+import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { SecretSource } from '../../schema/dsl.ts'
 import { compileAwsAuth } from './aws/aws.ts'
@@ -30,6 +31,11 @@ export type Authorize = {
    * request is sent; a rejection or an exception denies it.
    */
   apply(request: AuthorizedRequest, caller: Caller): Promise<void> | undefined
+  /**
+   * Reports that the backend has refused the credential of a request: the next request has another one, at
+   * most once in 30 seconds. Undefined for credentials that are not requested.
+   */
+  refused?(request: AuthorizedRequest, caller: Caller): void
   /** The credentials of the gateway in an authorized request, which relayed errors must not show. */
   placed?(request: AuthorizedRequest): readonly string[]
   /** Sets the credentials of `credentials` only, which `apply` sets, too. */
@@ -55,6 +61,24 @@ export function compileAuthorize(
   const more = credentials?.map((credential) => compileMore(credential, context)) ?? []
   const first = isEmpty(single) ? undefined : compileSingle(config, context, use)
   return more.length === 0 ? first : withMore(first, more)
+}
+
+/** A request, and the client on whose behalf it is sent. */
+export type SentRequest = { readonly request: AuthorizedRequest; readonly caller: Caller }
+
+/** Sends a request with its credential, whose refusal (401, 403) is reported. Throws as `apply`. */
+export function sendAuthorized(
+  authorize: Authorize | undefined,
+  { request, caller }: SentRequest,
+  send: () => Promise<Reply>,
+): Promise<Reply> {
+  const authorizing = authorize?.apply(request, caller)
+  const sent = authorizing === undefined ? send() : authorizing.then(send)
+  if (authorize?.refused === undefined) return sent
+  return sent.then((reply) => {
+    if (reply.status === 401 || reply.status === 403) authorize.refused?.(request, caller)
+    return reply
+  })
 }
 
 /**

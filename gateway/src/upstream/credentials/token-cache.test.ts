@@ -83,6 +83,35 @@ describe('the token cache', () => {
     expect(await cache.get('key', () => lasting('t'))).toBe('t')
   })
 
+  it('requests another token after a refusal, at most once in 30 seconds', async () => {
+    const { cache, clock } = cacheAt()
+    cache.refuse('key')
+    await cache.get('key', () => lasting('one'))
+    await cache.get('other', () => lasting('of other'))
+    cache.refuse('key')
+    expect(await cache.get('key', () => lasting('two'))).toBe('two')
+    expect(cache.get('other', () => lasting('unused'))).toBe('of other')
+    clock.ms += 29_999
+    cache.refuse('key')
+    expect(cache.get('key', () => lasting('unused'))).toBe('two')
+    clock.ms += 1
+    cache.refuse('key')
+    expect(await cache.get('key', () => lasting('three'))).toBe('three')
+  })
+
+  it('uses a refused token while no other can be requested', async () => {
+    const { cache, clock } = cacheAt()
+    await cache.get('key', () => lasting('old'))
+    cache.refuse('key')
+    const failing = () => Promise.reject<TimedToken>(new Error('down'))
+    await expect(Promise.resolve(cache.get('key', failing))).rejects.toThrow('down')
+    expect(cache.get('key', failing)).toBe('old')
+    clock.ms += 501
+    expect(cache.get('key', () => lasting('new'))).toBe('old')
+    await new Promise(setImmediate)
+    expect(cache.get('key', failing)).toBe('new')
+  })
+
   it('returns no token of another key for any order of calls and ends', async () => {
     await fc.assert(
       fc.asyncProperty(

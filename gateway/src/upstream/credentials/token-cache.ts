@@ -12,6 +12,11 @@ export type TimedToken<T extends object | string = string> = {
 export type TokenCache<T extends object | string = string> = {
   /** The token of a key; requested if there is none. Rejects with the failure of the request. */
   get(key: string, request: () => Promise<TimedToken<T>>): T | Promise<T>
+  /**
+   * Reports that a server has refused the token of a key: the next call requests another one, at most once in
+   * 30 seconds. If that fails, the refused token is used until the next attempt succeeds.
+   */
+  refuse(key: string): void
 }
 
 /** A limit of the gateway prevents a request: the failure is no result for the key. */
@@ -29,6 +34,9 @@ type Entry<T> = {
   failure: unknown
   /** No request before this time. */
   retryAt: number
+  /** Time of the last accepted `refuse`, and whether the token is still the refused one. */
+  refusedAt: number
+  isRefused: boolean
 }
 
 /** A token is not used shortly before its end: it must be valid at the backend. */
@@ -40,6 +48,8 @@ const maxLifetimeMs = 86_400_000
 const refreshShare = 0.2
 const firstBackoffMs = 500
 const maxBackoffMs = 30_000
+/** A request without permission is refused with any token. */
+const refusalPauseMs = 30_000
 
 /** Creates a cache of at most `maxEntries` tokens. Failed requests are repeated after a growing pause. */
 export function createTokenCache<T extends object | string = string>(
@@ -54,6 +64,7 @@ export function createTokenCache<T extends object | string = string>(
     const created: Entry<T> = {
       ...{ token: undefined, staleAt: 0, refreshAt: 0, pending: undefined },
       ...{ failures: 0, failure: undefined, retryAt: Number.NEGATIVE_INFINITY },
+      ...{ refusedAt: Number.NEGATIVE_INFINITY, isRefused: false },
     }
     entries.set(key, created)
     return created
@@ -66,6 +77,7 @@ export function createTokenCache<T extends object | string = string>(
       const lifetimeMs = Math.min(reportedMs, maxLifetimeMs)
       const usableMs = Math.max(lifetimeMs - Math.min(marginMs, lifetimeMs / 2), minUsableMs)
       Object.assign(entry, { token, failures: 0, failure: undefined, staleAt: now + usableMs })
+      entry.isRefused = false
       entry.refreshAt = entry.staleAt - usableMs * refreshShare
       return token
     } catch (error) {
@@ -83,7 +95,8 @@ export function createTokenCache<T extends object | string = string>(
     get(key, request) {
       const entry = entryOf(key)
       const now = monotonic()
-      const usable = entry.token !== undefined && now < entry.staleAt ? entry.token : undefined
+      const isCurrent = now < entry.staleAt && (!entry.isRefused || entry.failures > 0)
+      const usable = isCurrent ? entry.token : undefined
       if (usable !== undefined && now < entry.refreshAt) return usable
       if (entry.pending === undefined && now >= entry.retryAt) {
         entry.pending = renew(entry, request)
@@ -91,6 +104,12 @@ export function createTokenCache<T extends object | string = string>(
         entry.pending.catch(() => {})
       }
       return usable ?? entry.pending ?? Promise.reject(entry.failure)
+    },
+    refuse(key) {
+      const entry = entries.get(key)
+      const now = monotonic()
+      if (entry?.token === undefined || now < entry.refusedAt + refusalPauseMs) return
+      Object.assign(entry, { isRefused: true, refusedAt: now, refreshAt: now })
     },
   }
 }

@@ -8,6 +8,7 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import { type AttemptRecord, recordFailure, recordHead } from '../../../pipeline/recording/recording.ts'
 import { sendTraced } from '../../../pipeline/tracing/trace.ts'
 import { callerOf } from '../../../upstream/credentials/caller.ts'
+import { sendAuthorized } from '../../../upstream/credentials/credentials.ts'
 import type { Candidate } from '../models/candidate.ts'
 import { isFailure } from '../models/eviction/eviction.ts'
 import type { Target } from '../models/target.ts'
@@ -281,8 +282,8 @@ function sendAttempt(attempt: Attempt, request: OutgoingRequest, { context }: Re
   if (target.latency) attempt.sentAt = context.clock.monotonic()
   if (attempt.previous) exchange.log.attempts = (exchange.log.attempts ?? 1) + 1
   if (target.authorize) {
-    const authorizing = target.authorize.apply(request, callerOf(exchange))
-    return authorizing ? authorizing.then(() => send(attempt, request)) : send(attempt, request)
+    const sent = { request, caller: callerOf(exchange) }
+    return sendAuthorized(target.authorize, sent, () => send(attempt, request))
   }
   const credential = credentialFor(exchange, target)
   if (credential !== undefined) target.provider.authorize(request, credential)

@@ -8,7 +8,11 @@ import { checkBackendPolicies } from '../../../upstream/check.ts'
 import { type BackendPolicies, backendPolicyFields, healthSchemaOf } from '../../../upstream/config.ts'
 import { compileConnection } from '../../../upstream/connection.ts'
 import { noCaller } from '../../../upstream/credentials/caller.ts'
-import { type Authorize, compileAuthorize } from '../../../upstream/credentials/credentials.ts'
+import {
+  type Authorize,
+  compileAuthorize,
+  sendAuthorized,
+} from '../../../upstream/credentials/credentials.ts'
 import { compileReadPlaced } from '../../../upstream/credentials/placement.ts'
 import type { Destination } from '../../../upstream/destination.ts'
 import { compileHeaderModifier } from '../../../upstream/header-modifier.ts'
@@ -105,8 +109,7 @@ export function withUpstream(
     }
     // Those in the query are not part of the headers that clients' credentials are added to.
     if (own === undefined) authorize?.applyMore?.(outgoing)
-    const authorizing = own?.apply(outgoing, noCaller)
-    return authorizing ? authorizing.then(() => sendHidden(outgoing)) : sendHidden(outgoing)
+    return sendAuthorized(own, { request: outgoing, caller: noCaller }, () => sendHidden(outgoing))
   }
   return hidesChallenge ? async (request) => withoutChallenge(await decorated(request)) : decorated
 }

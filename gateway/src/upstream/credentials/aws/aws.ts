@@ -17,6 +17,7 @@ const maxSignedBytes = 10 * 1024 * 1024
 export type AwsAuth = {
   readonly source: 'gateway'
   apply(request: AuthorizedRequest, caller: Caller): Promise<void> | undefined
+  refused(request: AuthorizedRequest, caller: Caller): void
   /** The session token: errors of AWS quote the signed headers. */
   placed(request: AuthorizedRequest): readonly string[]
 }
@@ -27,7 +28,7 @@ export type AwsAuth = {
  */
 export function compileAwsAuth(config: AwsAuthConfig, node: object, context: CompileContext): AwsAuth {
   const { serviceName: service = defaultService } = config
-  const { credentialsOf, region } = compileIdentity(config, node, context)
+  const { credentialsOf, refused, region } = compileIdentity(config, node, context)
   const signers = new Map<string, Signer>()
   const dateOf = createDate(() => context.clock.now())
 
@@ -63,6 +64,7 @@ export function compileAwsAuth(config: AwsAuthConfig, node: object, context: Com
 
   return {
     source: 'gateway',
+    refused: (_, caller) => refused(caller),
     placed({ headers }) {
       const token = firstHeader(headers, 'x-amz-security-token')
       return token === undefined ? [] : [token]

@@ -8,7 +8,7 @@ import type { IdentityOptions, RequestKeys } from './keys.ts'
 import { compileContainer, compileInstance } from './metadata.ts'
 import { compileProcess } from './process.ts'
 import { type Profile, profileIn, readProfiles } from './profile.ts'
-import { compileSession } from './session.ts'
+import { compileSession, type RoleSession } from './session.ts'
 import type { AwsCredentials } from './sigv4.ts'
 import { compileRole, compileWebIdentity } from './token-service.ts'
 
@@ -17,6 +17,8 @@ type CredentialsOf = (caller: Caller) => AwsCredentials | Promise<AwsCredentials
 
 export type Identity = {
   readonly credentialsOf: CredentialsOf
+  /** Reports that a service has refused the keys of a client. */
+  refused(caller: Caller): void
   /** Region of the environment or the profile. */
   readonly region: string | undefined
 }
@@ -51,8 +53,12 @@ export function compileIdentity(config: AwsAuthConfig, node: object, context: Co
     createTokenCache<AwsCredentials>(assumeRole === undefined ? 1 : maxSessions, context.clock),
   )
   if (assumeRole === undefined) {
-    if (source.kind === 'keys') return { region, credentialsOf: () => source.keys }
-    return { region, credentialsOf: () => cached.get('', source.request) }
+    if (source.kind === 'keys') return { region, refused() {}, credentialsOf: () => source.keys }
+    return {
+      region,
+      refused: () => cached.refuse(''),
+      credentialsOf: () => cached.get('', source.request),
+    }
   }
   const own = context.retained(`${name}/source`, () => createTokenCache<AwsCredentials>(1, context.clock))
   const sourceKeys = () => (source.kind === 'keys' ? source.keys : own.get('', source.request))
@@ -60,12 +66,15 @@ export function compileIdentity(config: AwsAuthConfig, node: object, context: Co
   const requestRole = compileRole(assumeRole.roleArn, options)
   return {
     region,
+    refused: ({ facts }) => cached.refuse(keyOf(sessionOf(facts))),
     credentialsOf({ facts }) {
       const session = sessionOf(facts)
-      return cached.get(JSON.stringify(session), async () => requestRole(await sourceKeys(), session))
+      return cached.get(keyOf(session), async () => requestRole(await sourceKeys(), session))
     },
   }
 }
+
+const keyOf = (session: RoleSession) => JSON.stringify(session)
 
 /** The order of AWS's SDKs: variables, shared profile, web identity, container, instance. */
 function implicitSource(profile: Profile | undefined, options: IdentityOptions): KeySource {

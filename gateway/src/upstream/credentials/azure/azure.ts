@@ -16,6 +16,7 @@ const maxTokens = 16
 export type AzureAuth = {
   readonly source: 'gateway'
   apply(request: AuthorizedRequest): Promise<void> | undefined
+  refused(request: AuthorizedRequest): void
 }
 
 /**
@@ -32,16 +33,18 @@ export function compileAzureAuth(
   const identity = JSON.stringify([config, context.egress.of(node).key])
   const name = `backends/azure/${createHash('sha256').update(identity).digest('base64url')}`
   const cache = context.retained(name, () => createTokenCache(maxTokens, context.clock))
-  const scopeOf = (origin = '') => (hostOf(origin).endsWith(foundryHosts) ? foundryScope : defaultScope)
+  const scopeOf = ({ origin = '' }: AuthorizedRequest) =>
+    config.scope ?? (hostOf(origin).endsWith(foundryHosts) ? foundryScope : defaultScope)
   return {
     source: 'gateway',
     apply(outgoing) {
-      const scope = config.scope ?? scopeOf(outgoing.origin)
+      const scope = scopeOf(outgoing)
       const token = cache.get(scope, () => request(scope))
       if (typeof token !== 'string') return token.then((issued) => place(outgoing, issued))
       place(outgoing, token)
       return undefined
     },
+    refused: (outgoing) => cache.refuse(scopeOf(outgoing)),
   }
 }
 

@@ -11,6 +11,7 @@ const lifetimeMs = 60_000
 export type CopilotAuth = {
   readonly source: 'gateway'
   apply(request: AuthorizedRequest): Promise<void> | undefined
+  refused(): void
 }
 
 /** Compiles `backendAuth.copilot`. Without a login, requests are denied (`credential_unavailable`). */
@@ -30,5 +31,6 @@ export function compileCopilotAuth({ place }: { place: Place }, context: Compile
       place(request, token)
       return undefined
     },
+    refused: () => cache.refuse(''),
   }
 }

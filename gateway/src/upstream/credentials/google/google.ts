@@ -16,6 +16,7 @@ const maxTokens = 64
 export type GoogleAuth = {
   readonly source: 'gateway'
   apply(request: AuthorizedRequest): Promise<void> | undefined
+  refused(request: AuthorizedRequest): void
 }
 
 /**
@@ -34,19 +35,23 @@ export function compileGoogleAuth(
   const name = `backends/google/${createHash('sha256').update(identity).digest('base64url')}`
   const cache = context.retained(name, () => createTokenCache(maxTokens, context.clock))
   const { type, audience } = config
+  const wantedBy = (outgoing: AuthorizedRequest): Wanted =>
+    type === 'idToken' ? { kind: 'id', audience: audience ?? audienceOf(outgoing) } : { kind: 'access' }
   return {
     source: 'gateway',
     apply(outgoing) {
-      const wanted: Wanted =
-        type === 'idToken' ? { kind: 'id', audience: audience ?? audienceOf(outgoing) } : { kind: 'access' }
-      const token = cache.get(wanted.kind === 'id' ? `id ${wanted.audience}` : 'access', () =>
-        request(wanted),
-      )
+      const wanted = wantedBy(outgoing)
+      const token = cache.get(keyOf(wanted), () => request(wanted))
       if (typeof token !== 'string') return token.then((issued) => place(outgoing, issued))
       place(outgoing, token)
       return undefined
     },
+    refused: (outgoing) => cache.refuse(keyOf(wantedBy(outgoing))),
   }
+}
+
+function keyOf(wanted: Wanted): string {
+  return wanted.kind === 'id' ? `id ${wanted.audience}` : 'access'
 }
 
 /** `https://` and the host, as Cloud Run expects it. */

@@ -17,7 +17,7 @@ import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { sendToService } from '../../../../pipeline/tracing/service-calls.ts'
 import { callerOf } from '../../../../upstream/credentials/caller.ts'
 import type { BackendAuthConfig } from '../../../../upstream/credentials/config.ts'
-import { compileAuthorize } from '../../../../upstream/credentials/credentials.ts'
+import { compileAuthorize, sendAuthorized } from '../../../../upstream/credentials/credentials.ts'
 import { compileDestination } from '../../../../upstream/destination.ts'
 import { type CallServers, singleServer } from '../../../../upstream/endpoints.ts'
 import { CheckFailure, type CheckInput } from '../../guard.ts'
@@ -87,9 +87,9 @@ export function compileService(
       }
       server.editRequestHeaders?.(request.headers)
       try {
-        const authorizing = server.authorize?.apply(request, callerOf(exchange))
-        if (authorizing) await authorizing
-        const reply = await sendToService(exchange.trace, request, context.send)
+        const sent = { request, caller: callerOf(exchange) }
+        const send = () => sendToService(exchange.trace, request, context.send)
+        const reply = await sendAuthorized(server.authorize, sent, send)
         return parsed(kind, await readReply(kind, reply, bodySize(request)))
       } catch (error) {
         if (error instanceof GatewayError) throw new CheckFailure(failureOf(kind, error), { cause: error })
