@@ -7,7 +7,8 @@ export type BenchOptions = {
   long: boolean
   profile: boolean
   json: boolean
-  only: string | undefined
+  /** Names of workloads, or their prefixes; undefined for all. */
+  only: readonly string[] | undefined
   rounds: number
   secondsPerRound: number
   /** Connections of every workload, in place of its own number. */
@@ -33,9 +34,9 @@ export function parseOptions(args: readonly string[]): BenchOptions {
       profile: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       /**
-       * One workload: completion, prompt, stream, cache, providers, translate, translate-stream,
-       * open-streams, mcp-json, mcp-sse, mcp-sessions, http-get, http-post, guard, guard-stream, policies,
-       * ledger, reload, tcp, loop; or a prefix: mcp, http, guard, translate.
+       * Workloads, separated by commas: completion, prompt, stream, cache, providers, translate,
+       * translate-stream, open-streams, mcp-json, mcp-sse, mcp-sessions, http-get, http-post, guard,
+       * guard-stream, policies, ledger, reload, tcp, loop; or a prefix: mcp, http, guard, translate.
        */
       only: { type: 'string' },
       rounds: { type: 'string' },
@@ -59,7 +60,7 @@ export function parseOptions(args: readonly string[]): BenchOptions {
     long: values.long,
     profile: values.profile,
     json: values.json,
-    only: values.only,
+    only: values.only?.split(','),
     rounds: positive('--rounds', values.rounds) ?? (quick ? 3 : 5),
     secondsPerRound: positive('--seconds', values.seconds) ?? (quick ? 0.3 : 2),
     connections: count('--connections', values.connections),

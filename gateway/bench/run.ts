@@ -27,7 +27,7 @@ const pace = paceOf(options)
 const mcpTokens = createIssuer()
 
 async function main(): Promise<void> {
-  if (options.only === 'loop') {
+  if (options.only?.includes('loop') === true) {
     const loop = await measureLoop({ quick: options.quick, entry: options.entry })
     process.stdout.write(options.json ? `${JSON.stringify(loop, undefined, 2)}\n` : renderLoop(loop))
     return

@@ -38,7 +38,7 @@ export type PeerResult = { peer: string; without: readonly string[] } & (
 )
 
 export function isChosen({ only }: BenchOptions, name: string): boolean {
-  return only === undefined || only === name || name.startsWith(`${only}-`)
+  return only === undefined || only.some((chosen) => name === chosen || name.startsWith(`${chosen}-`))
 }
 
 /** The chosen ones of several workloads, with the number of connections of the run. */
