@@ -4,6 +4,7 @@ import { operations } from '../../src/backends/llm/request/endpoints.ts'
 import type { Gateway } from '../support/gateway.ts'
 import { chatClient } from '../support/llm-clients/chat-client.ts'
 import { type ApiClient, type Ask, eventsOf } from '../support/llm-clients/client.ts'
+import { converseClient, eventTextOf } from '../support/llm-clients/converse-client.ts'
 import { geminiClient } from '../support/llm-clients/gemini-client.ts'
 import { messagesClient } from '../support/llm-clients/messages-client.ts'
 import { responsesClient } from '../support/llm-clients/responses-client.ts'
@@ -20,7 +21,13 @@ import { until, within } from '../support/wait.ts'
 // Every call and every feature with every provider, through one gateway. The outcomes are recorded in
 // golden/llm-calls.json, from which docs/reference/llm-calls.md is generated.
 
-const clients: readonly ApiClient[] = [chatClient, responsesClient, messagesClient, geminiClient]
+const clients: readonly ApiClient[] = [
+  chatClient,
+  responsesClient,
+  messagesClient,
+  geminiClient,
+  converseClient,
+]
 
 let gateway: Gateway
 let vendorOf: Matrix['vendorOf']
@@ -48,7 +55,18 @@ async function post(
     headers: isForm ? more : { ...more, 'content-type': 'application/json' },
     body: isForm ? body : JSON.stringify(body),
   })
-  return { status: response.status, text: await response.text(), headers: response.headers }
+  const { status, headers } = response
+  const isBinary = headers.get('content-type')?.includes('eventstream')
+  const text = isBinary
+    ? eventTextOf(Buffer.from(await response.arrayBuffer()))
+    : withErrorType(await response.text(), headers)
+  return { status, text, headers }
+}
+
+/** The body of an error of AWS, whose type is in a header. */
+function withErrorType(text: string, headers: Headers): string {
+  const type = headers.get('x-amzn-errortype')
+  return type === null ? text : JSON.stringify({ type, ...JSON.parse(text) })
 }
 
 /** The API that a vendor has served for a call: `native`, or its name. */

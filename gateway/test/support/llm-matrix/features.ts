@@ -63,7 +63,7 @@ export const features: readonly Feature[] = [
   {
     name: 'one tool at a time',
     ask: { text: 'Weather now?', tool, schema, single: true },
-    absentIn: ['generate_content'],
+    absentIn: ['generate_content', 'converse'],
     results: ['hot'],
     sent: ({ single, results }) => single || results.length > 0,
     part: 'limit of calls',
@@ -92,7 +92,7 @@ export const features: readonly Feature[] = [
   {
     name: 'log probabilities',
     ask: { text: 'Guess', logprobs: true },
-    absentIn: ['messages'],
+    absentIn: ['messages', 'converse'],
     sent: ({ logprobs }) => logprobs,
     returned: hasLogprobs,
     part: 'log probabilities',
@@ -100,7 +100,7 @@ export const features: readonly Feature[] = [
   {
     name: 'streamed log probabilities',
     ask: { text: 'Guess it', logprobs: true, streaming: true },
-    absentIn: ['messages'],
+    absentIn: ['messages', 'converse'],
     sent: ({ logprobs }) => logprobs,
     returned: hasLogprobs,
     part: 'log probabilities',

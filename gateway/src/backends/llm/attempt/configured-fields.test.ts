@@ -143,6 +143,34 @@ describe('a configured model', () => {
   })
 })
 
+describe('betas of a Converse request', () => {
+  const anthropic_beta = ['context-1m-2025-08-07', 'new-1']
+  const body = { messages, additionalModelRequestFields: { anthropic_beta } }
+  const path = '/model/m/converse'
+
+  async function sentTo(model: Partial<ModelConfig>) {
+    const gateway = fixtureGateway({ models: [{ name: '*', provider: 'anthropic', ...model }] }, () =>
+      jsonReply({}),
+    )
+    await call(gateway, { path, body })
+    return gateway.sent[0]
+  }
+
+  it('are in the header for Anthropic, and in the body for Bedrock', async () => {
+    const anthropic = await sentTo({ params: { apiKey: 'k' } })
+    expect(anthropic?.headers['anthropic-beta']).toBe(anthropic_beta.join(','))
+    expect(anthropic && bodyOf(anthropic)).not.toHaveProperty('anthropic_beta')
+    const native = await sentTo({ ...bedrock, params: { ...bedrock.params, model: 'anthropic.claude-x' } })
+    expect(native && bodyOf(native)).toEqual(body)
+  })
+
+  it('must be names', async () => {
+    const gateway = fixtureGateway({ models: [{ name: '*', provider: 'anthropic' }] }, () => jsonReply({}))
+    await call(gateway, { path, body: { messages, additionalModelRequestFields: { anthropic_beta: 'x y' } } })
+    expect(gateway.sent).toEqual([])
+  })
+})
+
 describe('betas of a header', () => {
   const chat = { messages: [{ role: 'user', content: 'hi' }], model: 'm' }
   const headers = { 'anthropic-beta': 'context-1m-2025-08-07,unknown-1' }

@@ -1,4 +1,5 @@
 import { editBytes, type JsonEdits } from '../../../lib/json/edit.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import { readJson } from '../../../lib/json/read.ts'
 import type { JsonText } from '../../../lib/json/text.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
@@ -62,9 +63,16 @@ function acceptBedrock(exchange: Exchange, read: Read, rules: RequestRules): Acc
   const guardrail = guardrailIssue(exchange, call)
   if (guardrail) return refuse(exchange, guardrail)
   const { model, streaming } = call
+  const anthropic = call.endpoint === 'converse' ? settingsOfModel(read.json.value) : undefined
+  if (anthropic && 'status' in anthropic) return refuse(exchange, anthropic)
   if (call.endpoint === 'invoke' && Object.hasOwn(read.json.value, 'anthropic_version'))
     return acceptMessages(exchange, { ...read, endpoint: 'messages' }, call, rules)
-  return acceptCall(exchange, { ...read, model, streaming }, rules)
+  return acceptCall(exchange, { ...read, model, streaming, ...(anthropic && { anthropic }) }, rules)
+}
+
+/** Betas in the fields that `Converse` passes on to a model; undefined without any. */
+function settingsOfModel({ additionalModelRequestFields: fields }: JsonObject) {
+  return isJsonObject(fields) && Object.hasOwn(fields, 'anthropic_beta') ? settingsInBody(fields) : undefined
 }
 
 /**

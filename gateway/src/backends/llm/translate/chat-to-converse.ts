@@ -1,11 +1,11 @@
 import { isJsonObject } from '../../../lib/json/json.ts'
-import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
+import { chatToMediaMessages } from './chat-to-messages/chat-to-messages.ts'
 import { composeTranslations } from './compose.ts'
 import { messagesToConverse } from './messages-to-converse/messages-to-converse.ts'
 import { isAbsent } from './refusals.ts'
 import type { Translation } from './translate.ts'
 
-const composed = composeTranslations(chatToMessages, messagesToConverse)
+const composed = composeTranslations(chatToMediaMessages, messagesToConverse)
 
 /**
  * From a client with chat completions to the Converse API. Without a limit of the client, the limit of the

@@ -5,6 +5,8 @@ import type { TranslatedRequest } from './translate.ts'
  * Collects reasons against a translation. The first one is reported; the mapping continues with placeholders.
  */
 export type Refusals = {
+  /** The result may have blocks of audio: messages are a step before another API. */
+  readonly audio: boolean
   add(param: string, message: string): void
   /**
    * Adds all fields of `object` that are neither known nor null, because an omitted field would change the
@@ -15,9 +17,10 @@ export type Refusals = {
   result(body: JsonObject): TranslatedRequest
 }
 
-export function createRefusals(upstream: string): Refusals {
+export function createRefusals(upstream: string, { audio = false } = {}): Refusals {
   let first: TranslatedRequest | undefined
   const refusals: Refusals = {
+    audio,
     add(param, message) {
       first ??= { kind: 'unsupported', param, message: `${param}: ${message}` }
     },

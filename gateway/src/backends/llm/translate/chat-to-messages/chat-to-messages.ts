@@ -7,8 +7,14 @@ import { messageStreamToChunks } from './stream.ts'
 /** From a client with OpenAI's chat completions to an upstream with Anthropic's messages. */
 export const chatToMessages: Translation = {
   upstream: 'messages',
-  request: chatToMessagesRequest,
+  request: (body) => chatToMessagesRequest(body, { audio: false }),
   reply: messageToCompletion,
   error: (status, body) => toErrorBody('openai', readUpstreamError(status, body)),
   stream: messageStreamToChunks,
+}
+
+/** To messages as the step before an API with audio, which is in blocks of its own. */
+export const chatToMediaMessages: Translation = {
+  ...chatToMessages,
+  request: (body) => chatToMessagesRequest(body, { audio: true }),
 }

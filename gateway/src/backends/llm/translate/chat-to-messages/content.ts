@@ -43,6 +43,7 @@ function toBlocks(
 
 function toBlock(part: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
   if (part.type === 'image_url') return toImage(part, path, refusals)
+  if (part.type === 'input_audio' && refusals.audio) return toAudio(part, path, refusals)
   if (part.type === 'file') return toDocument(part, path, refusals)
   return toTextBlock(part, path, refusals)
 }
@@ -51,6 +52,7 @@ const markFields = ['type', 'cache_control', 'prompt_cache_breakpoint']
 const textFields: ReadonlySet<string> = new Set(['text', ...markFields])
 const refusalFields: ReadonlySet<string> = new Set(['refusal', ...markFields])
 const imageFields: ReadonlySet<string> = new Set(['image_url', ...markFields])
+const audioFields: ReadonlySet<string> = new Set(['input_audio', ...markFields])
 const fileFields: ReadonlySet<string> = new Set(['file', ...markFields])
 
 /** Empty text is removed, because the messages API rejects it. */
@@ -80,6 +82,15 @@ function toImage(part: JsonObject, path: string, refusals: Refusals): JsonObject
   const image = imageSource(url)
   if (image.kind === 'source') return { type: 'image', source: image.source }
   refusals.add(`${path}.image_url.url`, image.message)
+  return undefined
+}
+
+function toAudio(part: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+  refusals.addUnknown(part, audioFields, path)
+  const { data, format } = isJsonObject(part.input_audio) ? part.input_audio : {}
+  if (typeof data === 'string' && typeof format === 'string')
+    return { type: 'audio', source: { type: 'base64', media_type: `audio/${format}`, data } }
+  refusals.add(`${path}.input_audio`, 'must have data and format')
   return undefined
 }
 

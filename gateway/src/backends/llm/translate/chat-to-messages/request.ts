@@ -11,8 +11,8 @@ import { toToolChoice, toTools } from './tools.ts'
 const defaultMaxTokens = 8192
 
 /** Translates a chat completions request to a messages request. */
-export function chatToMessagesRequest(body: JsonObject): TranslatedRequest {
-  const refusals = createRefusals('the messages API')
+export function chatToMessagesRequest(body: JsonObject, form: { audio: boolean }): TranslatedRequest {
+  const refusals = createRefusals('the messages API', form)
   refusals.addUnknown(body, translatedFields, '')
   refuseUntranslatable(body, refusals)
   const { system, messages } = toMessages(body.messages, refusals)

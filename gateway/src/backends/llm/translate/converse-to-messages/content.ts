@@ -41,9 +41,11 @@ export function withCacheMarks(
 }
 
 function toBlock(block: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
-  const { text, image, document, toolUse, toolResult, reasoningContent, guardContent, searchResult } = block
+  const { text, image, audio, document, toolUse, toolResult, reasoningContent, guardContent, searchResult } =
+    block
   if (typeof text === 'string') return { type: 'text', text }
   if (isJsonObject(image)) return toImage(image, `${path}.image`, refusals)
+  if (isJsonObject(audio) && refusals.audio) return toAudio(audio, `${path}.audio`, refusals)
   if (isJsonObject(document)) return toDocument(document, `${path}.document`, refusals)
   if (isJsonObject(toolUse)) {
     const { toolUseId, name, input } = toolUse
@@ -65,6 +67,14 @@ function toImage({ format, source }: JsonObject, path: string, refusals: Refusal
   const bytes = isJsonObject(source) ? source.bytes : undefined
   if (typeof bytes === 'string' && typeof format === 'string')
     return { type: 'image', source: { type: 'base64', media_type: `image/${format}`, data: bytes } }
+  refusals.add(`${path}.source`, 'must have bytes: files in S3 exist in Amazon Bedrock only')
+  return undefined
+}
+
+function toAudio({ format, source }: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+  const bytes = isJsonObject(source) ? source.bytes : undefined
+  if (typeof bytes === 'string' && typeof format === 'string')
+    return { type: 'audio', source: { type: 'base64', media_type: `audio/${format}`, data: bytes } }
   refusals.add(`${path}.source`, 'must have bytes: files in S3 exist in Amazon Bedrock only')
   return undefined
 }

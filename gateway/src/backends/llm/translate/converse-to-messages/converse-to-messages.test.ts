@@ -157,6 +157,20 @@ describe('a request', () => {
     expect(refused(body)).toBe(param)
   })
 
+  it('has audio for APIs with audio only', () => {
+    const audio = (block: JsonObject) => ({ messages: [{ role: 'user', content: [{ audio: block }] }] })
+    const own = audio({ format: 'wav', source: { bytes: 'AAAA' } })
+    const chat = translationsFrom('converse').find(({ upstream }) => upstream === 'chat')
+    expect(translated(own, chat)).toMatchObject({
+      messages: [{ content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }] }],
+    })
+    expect(refused(own)).toBe('messages[0].content[0]')
+    const stored = audio({ format: 'wav', source: { s3Location: { uri: 's3://a/b' } } })
+    expect(chat?.request({ model: 'm', ...stored })).toMatchObject({
+      param: 'messages[0].content[0].audio.source',
+    })
+  })
+
   it('to chat completions has the limit of the client only', () => {
     const [toChat] = translationsFrom('converse').filter(({ upstream }) => upstream === 'chat')
     const messages = [{ role: 'user', content: [{ text: 'Hi' }] }]

@@ -10,10 +10,16 @@ import { messagesStreamToConverse } from './stream.ts'
 /** From a client with the Converse API of Amazon Bedrock to Anthropic's messages. */
 export const converseToMessages: Translation = {
   upstream: 'messages',
-  request: converseToMessagesRequest,
+  request: (body) => converseToMessagesRequest(body, { audio: false }),
   reply: messageToConverse,
   error: (status, body) => ({ message: readUpstreamError(status, body).message }),
   stream: messagesStreamToConverse,
+}
+
+/** To messages as the step before an API with audio, which is in blocks of its own. */
+const converseToMediaMessages: Translation = {
+  ...converseToMessages,
+  request: (body) => converseToMessagesRequest(body, { audio: true }),
 }
 
 /**
@@ -21,7 +27,7 @@ export const converseToMessages: Translation = {
  * applies: only messages require one.
  */
 export function converseOver(inner: Translation): Translation {
-  const composed = composeTranslations(converseToMessages, inner)
+  const composed = composeTranslations(converseToMediaMessages, inner)
   return {
     ...composed,
     request(body) {

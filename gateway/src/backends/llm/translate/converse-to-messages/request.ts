@@ -7,8 +7,8 @@ import { toBlocks, withCacheMarks } from './content.ts'
 const defaultMaxTokens = 8192
 
 /** Translates a request of the Converse API to a messages request; `model` and `stream` are in its body. */
-export function converseToMessagesRequest(body: JsonObject): TranslatedRequest {
-  const refusals = createRefusals('the messages API')
+export function converseToMessagesRequest(body: JsonObject, form: { audio: boolean }): TranslatedRequest {
+  const refusals = createRefusals('the messages API', form)
   refusals.addUnknown(body, translatedFields, '')
   const { inferenceConfig, toolConfig, additionalModelRequestFields: fields } = body
   const inference = objectAt(inferenceConfig, 'inferenceConfig', inferenceFields, refusals)
@@ -27,7 +27,7 @@ export function converseToMessagesRequest(body: JsonObject): TranslatedRequest {
   if (!isAbsent(tools.tools)) translated.tools = toTools(tools.tools, refusals)
   setIfPresent(translated, 'tool_choice', toToolChoice(tools.toolChoice, refusals))
   setIfPresent(translated, 'output_config', toOutputConfig(body.outputConfig, refusals))
-  const own = objectAt(fields, 'additionalModelRequestFields', ownFields, refusals)
+  const own = objectAt(fields, 'additionalModelRequestFields', modelFields, refusals)
   for (const name of ownFields) setIfPresent(translated, name, own[name])
   return refusals.result(translated)
 }
@@ -42,6 +42,8 @@ const inferenceFields: ReadonlySet<string> = new Set(['maxTokens', 'temperature'
 const toolFields: ReadonlySet<string> = new Set(['tools', 'toolChoice'])
 /** Fields of messages without one in the Converse API. */
 const ownFields: ReadonlySet<string> = new Set(['top_k', 'thinking'])
+/** Betas are read with the call: the service of the provider determines their place. */
+const modelFields: ReadonlySet<string> = new Set([...ownFields, 'anthropic_beta'])
 
 function objectAt(
   value: JsonValue | undefined,

@@ -5,7 +5,7 @@ export type ChatDialect = {
   /** Name of the upstream's API in refusals. */
   readonly upstream: string
   /** Media types of inline data beside images, PDF and text. */
-  readonly media: 'audio and video' | 'none'
+  readonly media: 'audio and video' | 'audio' | 'none'
   /**
    * Thinking has an effort or a budget of tokens. `budget` and `summary` return it signed with tool calls;
    * `summary` is an effort with a summary for clients that include thoughts.
@@ -36,4 +36,8 @@ export const responsesDialect: ChatDialect = {
   plainJson: 'yes',
 }
 
-export const converseDialect: ChatDialect = { ...messagesDialect, upstream: 'the Converse API' }
+export const converseDialect: ChatDialect = {
+  ...messagesDialect,
+  upstream: 'the Converse API',
+  media: 'audio',
+}

@@ -354,7 +354,7 @@ describe('a Gemini request for messages', () => {
     ['generationConfig.responseLogprobs', config({ responseLogprobs: true })],
     ['generationConfig.responseModalities', config({ responseModalities: ['TEXT', 'IMAGE'] })],
     ['generationConfig.responseMimeType', config({ responseMimeType: 'application/json' })],
-    ['contents[0].parts[0].inlineData.mimeType', inPart(inlineData('audio/wav'))],
+    ['contents[0].parts[0].inlineData.mimeType', inPart(inlineData('video/mp4'))],
   ])('is refused for %s, by its name in the request', (param, fields) => {
     expect(refusedParam(fields, geminiToMessages)).toBe(param)
     expect(refusedParam(fields, geminiToConverse)).toBe(param)

@@ -92,7 +92,7 @@ function toModalities(
 ): JsonValue | undefined {
   if (isAbsent(modalities) || (Array.isArray(modalities) && modalities.length === 0)) return undefined
   const names = Array.isArray(modalities) ? modalities.map((name) => String(name).toUpperCase()) : []
-  const hasImages = dialect.media !== 'none'
+  const hasImages = dialect.media === 'audio and video'
   const isKnown = names.every((name) => name === 'TEXT' || (hasImages && name === 'IMAGE'))
   if (names.length === 0 || !isKnown)
     refusals.add(

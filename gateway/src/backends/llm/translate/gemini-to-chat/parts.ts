@@ -47,11 +47,10 @@ export function toInline(
     const filename = typeof displayName === 'string' ? displayName : 'document.pdf'
     return { type: 'file', file: { filename, file_data: url } }
   }
-  if (dialect.media === 'audio and video') {
-    if (kind === 'audio')
-      return { type: 'input_audio', input_audio: { data: base64, format: audioFormat(type) } }
-    if (kind === 'video') return { type: 'video_url', video_url: { url } }
-  }
+  if (kind === 'audio' && dialect.media !== 'none')
+    return { type: 'input_audio', input_audio: { data: base64, format: audioFormat(type) } }
+  if (kind === 'video' && dialect.media === 'audio and video')
+    return { type: 'video_url', video_url: { url } }
   refusals.add(`${path}.mimeType`, `data of type "${mimeType}" cannot be translated for ${dialect.upstream}`)
   return undefined
 }

@@ -42,6 +42,7 @@ export function toPart(block: JsonObject, path: string, refusals: FormRefusals):
   if (block.type === 'text') return toText(block, path, refusals)
   if (block.type === 'image') return toImage(block, path, refusals)
   if (block.type === 'document') return toFile(block, path, refusals)
+  if (block.type === 'audio') return toAudio(block, path, refusals)
   refusals.add(`${path}.type`, `blocks of type "${block.type}" cannot be translated for chat completions`)
   return undefined
 }
@@ -70,6 +71,15 @@ function toImage(block: JsonObject, path: string, refusals: Refusals): JsonObjec
   const url = sourceUrl(block.source)
   if (url !== undefined) return { type: 'image_url', image_url: { url } }
   refusals.add(`${path}.source`, 'must be of type base64 or url for chat completions')
+  return undefined
+}
+
+/** Audio of another API: messages have none. */
+function toAudio({ source }: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+  const { media_type: mediaType, data } = isJsonObject(source) ? source : {}
+  if (typeof mediaType === 'string' && mediaType.startsWith('audio/') && typeof data === 'string')
+    return { type: 'input_audio', input_audio: { data, format: mediaType.slice('audio/'.length) } }
+  refusals.add(`${path}.source`, 'must be base64 audio')
   return undefined
 }
 

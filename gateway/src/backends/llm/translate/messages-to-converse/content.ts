@@ -73,6 +73,8 @@ function toBlock(
   switch (block.type) {
     case 'image':
       return toImage(block, path, refusals)
+    case 'audio':
+      return toAudio(block, path, refusals)
     case 'document':
       return toDocument(block, path, names, refusals)
     case 'tool_use':
@@ -123,6 +125,15 @@ function toImage({ source }: JsonObject, path: string, refusals: Refusals): Json
     `${path}.source`,
     'must be a base64 image (jpeg, png, gif, webp): the Converse API fetches no URLs',
   )
+  return undefined
+}
+
+/** Audio of another API: messages have none. */
+function toAudio({ source }: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+  const { media_type: mediaType, data } = isJsonObject(source) ? source : {}
+  if (typeof mediaType === 'string' && mediaType.startsWith('audio/') && typeof data === 'string')
+    return { audio: { format: mediaType.slice('audio/'.length), source: { bytes: data } } }
+  refusals.add(`${path}.source`, 'must be base64 audio')
   return undefined
 }
 
