@@ -147,6 +147,13 @@ describe('a file of requests', () => {
     ])
   })
 
+  it('has no carriage returns, which some servers read as line ends', async () => {
+    const gateway = gatewayOf()
+    const evil = line(chat('other'))
+    await call(gateway, upload(line(chat('gpt', { metadata: [0] })).replace('[0]', `[\r${evil}\r]`)))
+    expect(sentFile(gateway).split(/[\r\n]+/)).toEqual([expect.stringContaining(`[ ${evil} ]`), ''])
+  })
+
   it.each<[string, string, number, RegExp]>([
     ['an unknown model', line(chat('other')), 404, /Model not found/],
     ['another model in a later line', `${line(chat())}\n${line(chat('alias'))}`, 400, /one model: "gpt"/],
@@ -306,6 +313,17 @@ describe('a batch', () => {
     const body = { input_file_id: id, endpoint: '/v1/chat/completions' }
     const { status, text } = await call(gateway, { path: '/v1/batches', headers: json, body })
     expect([status, JSON.parse(text).error.code]).toEqual([400, 'file_not_found'])
+  })
+
+  it('with requests or results at another place is refused', async () => {
+    const gateway = gatewayOf()
+    const { id } = await uploaded(gateway, upload(requests))
+    for (const name of ['input_blob', 'output_folder', 'requests']) {
+      const body = { input_file_id: id, endpoint: '/v1/chat/completions', [name]: 'x' }
+      const { status, error } = await uploaded(gateway, { path: '/v1/batches', headers: json, body })
+      expect([status, error]).toEqual([400, expect.stringContaining(`${name} is not supported`)])
+    }
+    expect(gateway.sent).toHaveLength(1)
   })
 
   it('is not found under ids of the provider, of other objects and of other methods', async () => {

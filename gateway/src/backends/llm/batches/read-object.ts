@@ -67,6 +67,8 @@ async function readBatch(exchange: Exchange, rules: RequestRules): Promise<Reply
     findAmbiguousTopName,
   )
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
+  const unknown = Object.keys(read.json.value).find((name) => !members.has(name))
+  if (unknown !== undefined) return refuse(exchange, unknownMember(unknown.slice(0, 40)))
   const { input_file_id: id, endpoint: url } = read.json.value
   const found = typeof id === 'string' ? openObject(exchange, { endpoint: 'files', id }, rules) : undefined
   if (found === undefined) return refuse(exchange, inputNotFound)
@@ -85,6 +87,18 @@ async function readBatch(exchange: Exchange, rules: RequestRules): Promise<Reply
       object: { action: 'create', suffix: '', stored, batch: undefined, charge: stored.batch },
     },
     rules,
+  )
+}
+
+/** Others name requests or results that the gateway cannot check: `input_blob`, `output_folder` of Azure. */
+const members: ReadonlySet<string> = new Set([
+  ...['input_file_id', 'endpoint', 'completion_window', 'metadata', 'output_expires_after'],
+])
+
+function unknownMember(name: string): Refusal {
+  return invalidField(
+    name,
+    `${name} is not supported in batches: remove it. Members are ${[...members].join(', ')}`,
   )
 }
 

@@ -65,8 +65,9 @@ function itemWith({ json }: OpenedRequest & { kind: 'request' }, { format }: Bat
   const edited = editBytes(json, {
     set: text === memberText(json, format.body) ? noEdits : new Map([[format.body, text]]),
   })
-  // A line of a file has no line ends, which JSON allows between its tokens.
-  return format.body === 'body' && edited.includes(0x0a)
+  // A line of a file has no line ends, which JSON allows between its tokens: servers in Python would read
+  // what follows a carriage return as another request, which was not checked.
+  return format.body === 'body' && (edited.includes(0x0a) || edited.includes(0x0d))
     ? Buffer.from(edited.toString().replace(/[\r\n]/g, ' '))
     : edited
 }

@@ -31,6 +31,13 @@ describe('the use of a batch', () => {
     ],
     ['cancelled with usage', { status: 'cancelled', usage }, { usage: { totalTokens: 100 } }],
     ['failed', { status: 'failed' }, free],
+    ['with failed requests only', { status: 'completed', request_counts: { completed: 0 } }, free],
+    ['with results elsewhere', { status: 'completed', output_file_id: null }, undefined],
+    [
+      'cancelled with results elsewhere',
+      { status: 'cancelled', request_counts: { completed: 1 } },
+      undefined,
+    ],
     ['expired without results', { status: 'expired', usage: null, output_file_id: null }, free],
     ['whose results have the usage', { status: 'completed', output_file_id: 'f' }, undefined],
     [

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { Usage } from '../../../../pipeline/facts/llm-facts.ts'
 import { addCost, type CostSum, noCost } from '../../catalog/cost-sum.ts'
 import type { Prices } from '../../catalog/prices.ts'
@@ -31,7 +31,7 @@ const ended: ReadonlySet<unknown> = new Set(['completed', 'failed', 'expired', '
  */
 export function useOfBatch(value: JsonObject, pricing: BatchPrices): BatchUse | undefined {
   if (!ended.has(value['status'])) return undefined
-  const hasResults = typeof value['output_file_id'] === 'string'
+  const hasResults = typeof value['output_file_id'] === 'string' || hasCompleted(value)
   const usage = usageIn('responses', { usage: value['usage'] ?? null })
   if (usage === undefined || usage.totalTokens === 0) return hasResults ? undefined : useOf(pricing)
   const use = addTo(useOf(pricing), { ...usage, batch: 'sum' }, modelIn('chat', value), pricing)
@@ -40,9 +40,19 @@ export function useOfBatch(value: JsonObject, pricing: BatchPrices): BatchUse | 
 
 /** The same for a batch of Anthropic. https://docs.anthropic.com/en/api/retrieving-message-batches */
 export function useOfMessageBatch(value: JsonObject, pricing: BatchPrices): BatchUse | undefined {
-  const counts = value['request_counts']
-  const isEmpty = isJsonObject(counts) && counts['succeeded'] === 0
+  const isEmpty = countOf(value, 'succeeded') === 0
   return value['processing_status'] === 'ended' && isEmpty ? useOf(pricing) : undefined
+}
+
+/** Whether requests were served, whose results may be at another place than the output file. */
+function hasCompleted(value: JsonObject): boolean {
+  const completed = countOf(value, 'completed')
+  return typeof completed === 'number' ? completed > 0 : value['status'] === 'completed'
+}
+
+/** A number of requests; undefined if it is not reported. */
+function countOf({ request_counts: counts }: JsonObject, name: string): JsonValue | undefined {
+  return isJsonObject(counts) ? counts[name] : undefined
 }
 
 /** Adds up results, each a JSON object. The sum is undefined if one of them has no usage. */
