@@ -216,7 +216,7 @@ describe('the identity of the environment', () => {
   })
 
   it.each([
-    ['[profile app]\nsso_session = x\n', 'sso_session is not supported'],
+    ['[profile app]\nlogin_session = x\n', 'login_session is not supported'],
     ['[profile app]\nrole_arn = r\n', 'requires source_profile'],
     ['[profile app]\nrole_arn = r\nsource_profile = app\n', 'refers to itself|no identity|$^'],
     ['', 'profile "app" is in neither'],

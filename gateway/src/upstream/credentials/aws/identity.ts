@@ -10,6 +10,7 @@ import { compileProcess } from './process.ts'
 import { type Profile, profileIn, readProfiles } from './profile.ts'
 import { compileSession, type RoleSession } from './session.ts'
 import type { AwsCredentials } from './sigv4.ts'
+import { compileSso, isSsoProfile } from './sso.ts'
 import { compileRole, compileWebIdentity } from './token-service.ts'
 
 /** The keys of an identity, which may depend on the client. */
@@ -142,12 +143,11 @@ function sourceOfProfile(profile: Profile, options: IdentityOptions, depth: numb
     const command = settings.get('credential_process')
     if (command !== undefined)
       return { kind: 'request', request: compileProcess(command, name, options.context) }
-    for (const key of ['sso_session', 'sso_start_url', 'login_session']) {
-      if (settings.has(key))
-        throw new Error(
-          `${at}: ${key} is not supported: use keys, role_arn, credential_process or the identity of the machine`,
-        )
-    }
+    if (isSsoProfile(profile)) return { kind: 'request', request: compileSso(profile, options) }
+    if (settings.has('login_session'))
+      throw new Error(
+        `${at}: login_session is not supported: use keys, role_arn, credential_process, sso_session or the identity of the machine`,
+      )
     return metadataSource(options)
   }
   const sessionName = settings.get('role_session_name') ?? 'tollgate'

@@ -11,11 +11,11 @@ export type Profile = {
 
 /**
  * Reads the profiles of `~/.aws/config` and `~/.aws/credentials`, whose settings take precedence:
- * https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html. Absent files have no profiles.
+ * https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html. Absent files have no profiles. Sections of
+ * sessions are stored as `sso-session NAME`.
  */
 export function readProfiles({ environment, readFileNow }: CompileContext): Profiles {
-  const home = environment['HOME'] || environment['USERPROFILE']
-  const folder = home === undefined ? undefined : `${home}/.aws`
+  const folder = homeFolder(environment)
   const profiles = new Map<string, Map<string, string>>()
   const files = [
     { path: environment['AWS_CONFIG_FILE'] || (folder && `${folder}/config`), prefix: /^profile\s+/ },
@@ -36,6 +36,21 @@ export function profileIn(profiles: Profiles, name: string): Profile {
   const settings = profiles.get(name)
   if (settings !== undefined) return { name, settings, profiles }
   throw new Error(`aws: profile "${name}" is in neither ~/.aws/config nor ~/.aws/credentials`)
+}
+
+/** The section of a session of IAM Identity Center. Throws if there is none. */
+export function ssoSessionIn({ name, profiles }: Profile, session: string): ReadonlyMap<string, string> {
+  const settings = profiles.get(`${sessionPrefix}${session}`)
+  if (settings !== undefined) return settings
+  throw new Error(`aws: profile "${name}": [sso-session ${session}] is not in ~/.aws/config`)
+}
+
+const sessionPrefix = 'sso-session '
+
+/** The folder `~/.aws`. */
+export function homeFolder(environment: CompileContext['environment']): string | undefined {
+  const home = environment['HOME'] || environment['USERPROFILE']
+  return home === undefined ? undefined : `${home}/.aws`
 }
 
 /** Most machines have no such file. */
@@ -67,8 +82,9 @@ function addProfiles(
   }
 }
 
-/** In the configuration file, profiles but the default have a prefix; other sections are no profiles. */
+/** In the configuration file, profiles but the default have a prefix; most other sections are no profiles. */
 function sectionName(header: string, prefix: RegExp | undefined): string | undefined {
   if (prefix === undefined || header === 'default') return header
+  if (/^sso-session\s/.test(header)) return header.replace(/\s+/, ' ')
   return prefix.test(header) ? header.replace(prefix, '') : undefined
 }
