@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type HttpTarget, serveHttp } from '../conformance/target/http.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { freePort } from '../support/free-port.ts'
@@ -22,20 +22,23 @@ type Served = { gateway: Gateway; prefix: string; uriPrefix: string }
 
 async function httpTarget(): Promise<HttpTarget> {
   const target = await serveHttp()
-  endAfter('test', target.close)
+  endAfter('file', target.close)
   return target
 }
 
 const kinds: Record<string, () => Promise<Served>> = {
   'a stdio target': async () => ({
-    gateway: await startGateway({ mcp: { targets: [sdkTarget('sdk')] } }),
+    gateway: await startGateway({ mcp: { targets: [sdkTarget('sdk')] } }, { lifetime: 'file' }),
     prefix: '',
     uriPrefix: '',
   }),
   'an HTTP target': async () => {
     const { url } = await httpTarget()
     return {
-      gateway: await startGateway({ mcp: { targets: [{ name: 'sdk', mcp: { host: url } }] } }),
+      gateway: await startGateway(
+        { mcp: { targets: [{ name: 'sdk', mcp: { host: url } }] } },
+        { lifetime: 'file' },
+      ),
       prefix: '',
       uriPrefix: '',
     }
@@ -47,19 +50,23 @@ const kinds: Record<string, () => Promise<Served>> = {
       { name: 'sdk', mcp: { host: url } },
       programTarget('tools', '--tools-only'),
     ]
-    return { gateway: await startGateway({ mcp: { targets } }), prefix: 'sdk_', uriPrefix: 'sdk+' }
+    const gateway = await startGateway({ mcp: { targets } }, { lifetime: 'file' })
+    return { gateway, prefix: 'sdk_', uriPrefix: 'sdk+' }
   },
 }
 
 describe.each(Object.keys(kinds))('with %s', (kind) => {
-  const serve = (): Promise<Served> => {
+  let served: Served
+
+  // Each client has sessions of its own.
+  beforeAll(async () => {
     const start = kinds[kind]
     if (start === undefined) throw new Error(kind)
-    return start()
-  }
+    served = await start()
+  })
 
   it.each(generations)('%s does all an MCP client does', async (generation) => {
-    const { gateway, prefix, uriPrefix } = await serve()
+    const { gateway, prefix, uriPrefix } = served
     const client = await connectClient(generation, gateway.mcpUrl)
 
     expect(await client.tools()).toContain(`${prefix}test_simple_text`)
@@ -102,7 +109,7 @@ describe.each(Object.keys(kinds))('with %s', (kind) => {
   })
 
   it('the inspector lists and calls', async () => {
-    const { gateway, prefix } = await serve()
+    const { gateway, prefix } = served
     const inspector = packageFile('@modelcontextprotocol/inspector', 'clients/launcher/build/index.js')
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-inspector-'))
     endAfter('test', () => rmSync(folder, { recursive: true, force: true }))
@@ -120,7 +127,7 @@ describe.each(Object.keys(kinds))('with %s', (kind) => {
   })
 
   it('mcp-remote bridges to a client on standard input and output', async () => {
-    const { gateway, prefix } = await serve()
+    const { gateway, prefix } = served
     const client = await connectMcpRemote(gateway.mcpUrl)
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).toContain(`${prefix}test_simple_text`)
@@ -129,7 +136,7 @@ describe.each(Object.keys(kinds))('with %s', (kind) => {
   })
 
   it('a client of the legacy SSE transport does the same at /sse', async () => {
-    const { gateway, prefix } = await serve()
+    const { gateway, prefix } = served
     const client = new Client({ name: 'tollgate-test', version: '1.0.0' })
     endAfter('test', () => client.close())
     await client.connect(new SSEClientTransport(new URL('/sse', gateway.mcpUrl)))
@@ -172,7 +179,7 @@ describe('the everything server', () => {
       stdio: 'ignore',
     })
     const ended = once(child, 'exit')
-    endAfter('test', async () => {
+    endAfter('file', async () => {
       child.kill('SIGKILL')
       await ended
     })
@@ -193,9 +200,15 @@ describe('the everything server', () => {
   }
 
   describe.each(Object.keys(targets))('as a target of the kind %s', (kind) => {
-    it.each(generations)('serves %s beside another target', async (generation) => {
+    let gateway: Gateway
+
+    beforeAll(async () => {
       const target = { name: 'everything', ...(await targets[kind]?.()) }
-      const gateway = await startGateway({ mcp: { targets: [target, programTarget('other')] } })
+      const mcp = { targets: [target, programTarget('other')] }
+      gateway = await startGateway({ mcp }, { lifetime: 'file' })
+    })
+
+    it.each(generations)('serves %s beside another target', async (generation) => {
       const client = await connectClient(generation, gateway.mcpUrl)
       expect(await client.call('everything_echo', { message: 'hello' })).toBe('Echo: hello')
       expect(await client.call('other_whoami')).toBe('other')
