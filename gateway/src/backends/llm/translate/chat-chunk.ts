@@ -1,21 +1,51 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
 import { objectOf } from './stream-event.ts'
-import type { TranslationContext } from './translate.ts'
-import { invalidResponse, readStreamError, type UpstreamError } from './upstream-error.ts'
+import type { StreamTranslator, TranslationContext } from './translate.ts'
+import { invalidResponse, readStreamError, truncatedStream, type UpstreamError } from './upstream-error.ts'
+
+/** The part of a translation of chunks that depends on the API of the client. */
+export type ChunkReader = {
+  /** Events of a chunk. */
+  read(chunk: JsonObject, event: SseEvent): SseEvent[]
+  /** Whether all choices have a finish reason. */
+  isComplete(): boolean
+  /** The events after the end marker. */
+  close(): SseEvent[]
+  failure(error: UpstreamError): SseEvent
+}
 
 /**
- * Reads an event of a streamed chat completion: a chunk, or undefined for the end marker. Throws
- * `GatewayError('upstream_invalid')` for other data, and for an end marker before the end of the answer.
+ * Translates the chunks of a streamed chat completion. Throws `GatewayError('upstream_invalid')` for other
+ * data, and for an end marker before the end of the answer.
  */
-export function readChatChunk(event: SseEvent, isComplete: boolean): JsonObject | undefined {
-  if (!('json' in event) && event.data === '[DONE]') {
-    if (!isComplete) throw invalidResponse('the stream ended before the answer did')
-    return undefined
+export function createChunkTranslator({ read, isComplete, close, failure }: ChunkReader): StreamTranslator {
+  let state: StreamTranslator['state'] = 'open'
+  let isClosed = false
+  return {
+    get state() {
+      return state
+    },
+    event(event) {
+      if (state !== 'open') return []
+      if (!('json' in event) && event.data === '[DONE]') {
+        if (!isComplete()) throw invalidResponse('the stream ended before the answer did')
+        state = 'ended'
+        return []
+      }
+      const chunk = objectOf(event)
+      if (chunk === undefined) throw invalidResponse('an event of the stream is not a JSON object')
+      const error = chunkError(event, chunk)
+      if (error === undefined) return read(chunk, event)
+      state = 'failed'
+      return [failure(error)]
+    },
+    end() {
+      if (isClosed || state === 'failed') return []
+      isClosed = true
+      return state === 'ended' ? close() : [failure(truncatedStream)]
+    },
   }
-  const chunk = objectOf(event)
-  if (chunk === undefined) throw invalidResponse('an event of the stream is not a JSON object')
-  return chunk
 }
 
 /** A chunk whose text is written on demand, and whose object is read by a further translation. */
@@ -64,7 +94,7 @@ export function createChunkWriter(
 }
 
 /** The error that ends the stream, if the event is one. */
-export function chunkError({ event }: SseEvent, chunk: JsonObject): UpstreamError | undefined {
+function chunkError({ event }: SseEvent, chunk: JsonObject): UpstreamError | undefined {
   const isError = event === 'error' || (chunk.error !== undefined && chunk.error !== null)
   return isError ? readStreamError(chunk) : undefined
 }

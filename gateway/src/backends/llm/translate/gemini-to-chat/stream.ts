@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
-import { chunkError, readChatChunk } from '../chat-chunk.ts'
+import { createChunkTranslator } from '../chat-chunk.ts'
 import { createStreamBudget, fragmentsOf, indexOf, type StreamBudget, toolName } from '../limits.ts'
 import { contentText, reasoningOf, stringOf } from '../messages-to-chat/reply.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
-import { invalidResponse, toErrorBody, truncatedStream, type UpstreamError } from '../upstream-error.ts'
+import { invalidResponse, toErrorBody, type UpstreamError } from '../upstream-error.ts'
 import {
   callId,
   callParts,
@@ -42,38 +42,17 @@ type Choice = {
  * and counts are in the last event, after the end marker, so that a truncated stream does not look complete.
  */
 export function chunkStreamToContent(context: TranslationContext): StreamTranslator {
-  let state: StreamTranslator['state'] = 'open'
-  let closed = false
   let head: JsonObject | undefined
   let usage: JsonValue | undefined
   const choices = new Map<number, Choice>()
   const budget = createStreamBudget()
   const showsThoughts = context.settings?.includeThoughts === true
 
-  return {
-    get state() {
-      return state
-    },
-    event(event) {
-      if (state !== 'open') return []
-      const isComplete =
-        choices.size > 0 && [...choices.values()].every(({ finishReason }) => finishReason !== undefined)
-      const chunk = readChatChunk(event, isComplete)
-      if (chunk === undefined) {
-        state = 'ended'
-        return []
-      }
-      const error = chunkError(event, chunk)
-      if (error !== undefined) {
-        state = 'failed'
-        return [failure(error)]
-      }
-      return readChunk(chunk)
-    },
-    end() {
-      if (closed || state === 'failed') return []
-      closed = true
-      if (state !== 'ended') return [failure(truncatedStream)]
+  return createChunkTranslator({
+    read: readChunk,
+    isComplete: () =>
+      choices.size > 0 && [...choices.values()].every(({ finishReason }) => finishReason !== undefined),
+    close() {
       const candidates = [...choices].map(([index, choice]) => ({
         ...withParts(lastPartsOf(choice)),
         finishReason: toFinishReason(choice.finishReason, choice.refused),
@@ -82,7 +61,8 @@ export function chunkStreamToContent(context: TranslationContext): StreamTransla
       }))
       return [toEvent({ candidates, usageMetadata: toUsageMetadata(usage), ...head })]
     },
-  }
+    failure,
+  })
 
   function readChunk(chunk: JsonObject): SseEvent[] {
     if (isJsonObject(chunk.usage)) usage = chunk.usage

@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
-import { choiceOf, chunkError, readChatChunk } from '../chat-chunk.ts'
+import { choiceOf, createChunkTranslator } from '../chat-chunk.ts'
 import { toTextCitation } from '../citations/url-citations.ts'
 import { createStreamBudget, fragmentsOf, indexOf, toolName } from '../limits.ts'
 import { countsFromChat, noTokens, toMessagesUsage } from '../token-counts.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
-import { invalidResponse, toErrorBody, truncatedStream, type UpstreamError } from '../upstream-error.ts'
+import { invalidResponse, toErrorBody, type UpstreamError } from '../upstream-error.ts'
 import { type Block, createBlockSequence, toEvent } from './block-sequence.ts'
 import {
   contentText,
@@ -23,8 +23,6 @@ type ToolCall = { id: string; name: string; block: Block | undefined }
 
 /** Translates the chunks of a streamed chat completion to events of a message. */
 export function chunkStreamToMessages(context: TranslationContext): StreamTranslator {
-  let state: StreamTranslator['state'] = 'open'
-  let closed = false
   let messageId = ''
   let finishReason: string | undefined
   let refusal = ''
@@ -36,22 +34,8 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
   let toolCount = 0
   let lastTool = 0
 
-  return {
-    get state() {
-      return state
-    },
-    event(event) {
-      if (state !== 'open') return []
-      const chunk = readChatChunk(event, finishReason !== undefined)
-      if (chunk === undefined) {
-        state = 'ended'
-        return []
-      }
-      const error = chunkError(event, chunk)
-      if (error !== undefined) {
-        state = 'failed'
-        return [failure(error)]
-      }
+  return createChunkTranslator({
+    read(chunk) {
       const events: SseEvent[] = []
       if (messageId === '') events.push(start(chunk))
       if (isJsonObject(chunk.usage)) counts = countsFromChat(chunk.usage)
@@ -61,10 +45,8 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
       if (typeof choice.finish_reason === 'string') finishReason = choice.finish_reason
       return events
     },
-    end() {
-      if (closed || state === 'failed') return []
-      closed = true
-      if (state !== 'ended') return [failure(truncatedStream)]
+    isComplete: () => finishReason !== undefined,
+    close() {
       const outcome = { calledTools: toolCalls.size > 0, refused: refusal !== '' }
       return [
         ...blocks.close(),
@@ -76,7 +58,8 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
         toEvent({ type: 'message_stop' }),
       ]
     },
-  }
+    failure,
+  })
 
   function start(chunk: JsonObject): SseEvent {
     const head = messageHead(chunk, context)

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
-import { choiceOf, chunkError, readChatChunk } from '../chat-chunk.ts'
+import { choiceOf, createChunkTranslator } from '../chat-chunk.ts'
 import { fragmentsOf, indexOf, toolName } from '../limits.ts'
 import { contentText, reasoningOf, stringOf } from '../messages-to-chat/reply.ts'
 import type { StreamTranslator, TranslationContext } from '../translate.ts'
@@ -10,43 +10,27 @@ import { annotationsOf, detailsOf, idSuffix, responseEnd, responseHead, toRespon
 
 /** Translates the chunks of a streamed chat completion to events of a response. */
 export function chunkStreamToResponse(context: TranslationContext): StreamTranslator {
-  let state: StreamTranslator['state'] = 'open'
-  let isClosed = false
   let started: { head: JsonObject; output: Output } | undefined
   let finishReason: string | undefined
   let usage: JsonValue | undefined
   const events = createEvents()
 
-  return {
-    get state() {
-      return state
-    },
-    event(event) {
-      if (state !== 'open') return []
-      const chunk = readChatChunk(event, finishReason !== undefined)
-      if (chunk === undefined) {
-        state = 'ended'
-        return []
-      }
-      const error = chunkError(event, chunk)
-      if (error !== undefined) {
-        state = 'failed'
-        return [events.failure(error)]
-      }
+  return createChunkTranslator({
+    read(chunk, event) {
       readChunk(chunk, event)
       return events.take()
     },
-    end() {
-      if (isClosed || state === 'failed') return []
-      isClosed = true
-      if (state !== 'ended' || started === undefined) return [events.failure(truncatedStream)]
+    isComplete: () => finishReason !== undefined,
+    close() {
+      if (started === undefined) return [events.failure(truncatedStream)]
       const { head, output } = started
       const end = responseEnd(finishReason, output.close())
       const type = end.status === 'completed' ? 'response.completed' : 'response.incomplete'
       events.add({ type, response: { ...head, ...end, usage: toResponsesUsage(usage) } })
       return events.take()
     },
-  }
+    failure: events.failure,
+  })
 
   function readChunk(chunk: JsonObject, event: SseEvent): void {
     if (isJsonObject(chunk.usage)) usage = chunk.usage
