@@ -13,7 +13,7 @@ import {
   speechContent,
 } from './input-texts.ts'
 import { messagesContent } from './messages.ts'
-import { responsesContent } from './responses.ts'
+import { responsesContent } from './responses/responses.ts'
 import { transcriptionsContent } from './transcriptions.ts'
 
 /** Content readers by client API. */

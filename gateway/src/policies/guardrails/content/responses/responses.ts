@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
-import type { JsonPath } from '../../../lib/json/splice.ts'
-import { CheckFailure } from '../guard.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import type { JsonPath } from '../../../../lib/json/splice.ts'
+import { CheckFailure } from '../../guard.ts'
 import {
   type ContentReader,
   type GuardedText,
@@ -8,12 +8,12 @@ import {
   numberOf,
   objectsIn,
   optionalElement,
-} from './content-reader.ts'
-import { itemMembersOf } from './part-types.ts'
-import { textParts } from './parts.ts'
-import type { Reading } from './reading.ts'
+} from '../content-reader.ts'
+import { itemMembersOf } from '../part-types.ts'
+import { textParts } from '../parts.ts'
+import type { Reading } from '../reading.ts'
+import { argumentTexts, definitionTexts } from '../scopes/tools.ts'
 import { type PieceSink, reportPart, reportText, summaryPart } from './responses-events.ts'
-import { argumentTexts, definitionTexts } from './scopes/tools.ts'
 
 /** OpenAI Responses API. https://platform.openai.com/docs/api-reference/responses */
 export const responsesContent: ContentReader = {

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
-import { CheckFailure } from '../guard.ts'
+import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
+import { CheckFailure } from '../../guard.ts'
 import {
   logprobsPath,
   numberOf,
@@ -7,11 +7,11 @@ import {
   optionalElement,
   type StreamPiece,
   stringOf,
-} from './content-reader.ts'
-import { isReasoning } from './part-types.ts'
-import { textsOfPart } from './parts.ts'
-import type { Reading } from './reading.ts'
-import type { ContentScope } from './scopes/content-scope.ts'
+} from '../content-reader.ts'
+import { isReasoning } from '../part-types.ts'
+import { textsOfPart } from '../parts.ts'
+import type { Reading } from '../reading.ts'
+import type { ContentScope } from '../scopes/content-scope.ts'
 
 /** Receiver of the text pieces of an event. */
 export type PieceSink = { onPiece(piece: StreamPiece): void; reading: Reading }
