@@ -18,7 +18,7 @@ export type Refusal = {
 export function refuse(exchange: Exchange, refusal: Refusal): Reply {
   exchange.log.refusedBy ??= refusal.code
   exchange.log.errorCode ??= refusal.code
-  const { contentType, body } = errorBody(exchange.errorFormat, refusal)
+  const { contentType, body } = errorBody(exchange.errorFormat, refusal, exchange.requestId)
   return {
     status: refusal.status,
     headers: {
@@ -41,7 +41,11 @@ export function replyToError(exchange: Exchange, error: unknown): Reply {
 }
 
 /** Formats a refusal for a client API; also the payload of terminal error events of streams. */
-export function errorBody(format: ErrorFormat, refusal: Refusal): { contentType: string; body: string } {
+export function errorBody(
+  format: ErrorFormat,
+  refusal: Refusal,
+  requestId?: string,
+): { contentType: string; body: string } {
   switch (format) {
     case 'text':
       return { contentType: 'text/plain; charset=utf-8', body: refusal.message }
@@ -50,7 +54,7 @@ export function errorBody(format: ErrorFormat, refusal: Refusal): { contentType:
     case 'anthropic':
       return { contentType: 'application/json', body: JSON.stringify(anthropicError(refusal)) }
     case 'cohere':
-      return { contentType: 'application/json', body: JSON.stringify(cohereError(refusal)) }
+      return { contentType: 'application/json', body: JSON.stringify(cohereError(refusal, requestId)) }
     case 'google':
       return { contentType: 'application/json', body: JSON.stringify(googleError(refusal)) }
     case 'aws':
@@ -69,6 +73,7 @@ export function terminalEvent(
     return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param: null, sequence_number: 0 })}\n\n`
   }
   if (format === 'aws') return awsException(refusal)
+  if (format === 'cohere') return cohereEnd(message)
   const event = format === 'anthropic' ? 'event: error\n' : ''
   return `${event}data: ${errorBody(format, refusal).body}\n\n`
 }
@@ -79,8 +84,14 @@ function openAiError({ status, code, message, param }: Refusal) {
 }
 
 /** https://docs.cohere.com/reference/errors; `code` is an addition. */
-function cohereError({ message, code }: Refusal) {
-  return { message, code }
+function cohereError({ message, code }: Refusal, id: string | undefined) {
+  return { ...(id === undefined ? undefined : { id }), message, code }
+}
+
+/** https://docs.cohere.com/v2/reference/chat-stream: the last event of a stream has the error. */
+function cohereEnd(error: string): string {
+  const data = { type: 'message-end', delta: { error, finish_reason: 'ERROR' } }
+  return `event: message-end\ndata: ${JSON.stringify(data)}\n\n`
 }
 
 /** https://cloud.google.com/apis/design/errors */

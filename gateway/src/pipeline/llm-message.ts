@@ -8,6 +8,7 @@ export type ConversationApi =
   | 'completions'
   | 'generate_content'
   | 'converse'
+  | 'cohere_chat'
 
 /** Client APIs with texts in requests or responses. */
 export type LlmApi =

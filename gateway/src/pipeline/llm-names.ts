@@ -67,12 +67,22 @@ export const findAmbiguousLlmName: FindAmbiguousName = compileJsonNames({
   free,
 })
 
+/** Names of Cohere's chat that other APIs do not have. */
+const cohereFields = `
+  citation_options k p priority safety_mode strict_tools token_budget tool_plan`
+
 /** Names of events of realtime. */
 const realtimeFields = `
   audio_end_ms conversation create_response eagerness event_id expires_after idle_timeout_ms input_audio_format
   input_audio_noise_reduction input_audio_transcription interrupt_response item item_id language max_response_output_tokens
   noise_reduction object output_audio_format output_modalities prefix_padding_ms previous_item_id rate response_id
   session silence_duration_ms threshold tracing transcription turn_detection`
+
+/** The same for `/v2/chat` of Cohere and its responses, whose documents are free JSON. */
+export const findAmbiguousCohereName: FindAmbiguousName = compileJsonNames({
+  fields: [...names(requestFields), ...names(contentFields), ...names(cohereFields)],
+  free: { ...free, document: 'free' },
+})
 
 /** The same for events of realtime. */
 export const findAmbiguousRealtimeName: FindAmbiguousName = compileJsonNames({

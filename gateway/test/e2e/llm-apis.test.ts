@@ -235,12 +235,6 @@ describe('stored responses', () => {
     return withoutOwner.replaceAll(/"resp_[\w-]+"/g, '"id"').replaceAll(/\\"resp_store\d+\\"/g, '')
   }
 
-  async function eventsOf(stream: AsyncIterable<unknown>): Promise<unknown[]> {
-    const events: unknown[] = []
-    for await (const event of stream) events.push(event)
-    return events
-  }
-
   it('are created, continued, read, cancelled and deleted as without the gateway', async () => {
     await same(conversation)
   })
@@ -298,11 +292,23 @@ describe('the SDK of Cohere', () => {
     const embedded = await rerankers.through.two.embed(request)
     expect(embedded).toEqual(await rerankers.direct.two.embed(request))
     expect(embedded.embeddings.float).toHaveLength(2)
-    const chat = rerankers.through.two.chat({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
-    await expect(chat).rejects.toMatchObject({
-      statusCode: 404,
-      body: { message: expect.stringContaining('use /v1/chat/completions') },
-    })
+  })
+
+  it('reads the same conversations, whole and streamed', async () => {
+    const weather = { type: 'function' as const, function: { name: 'get_weather', parameters: {} } }
+    const requests = [
+      { messages: [{ role: 'user' as const, content: 'Hi' }] },
+      { messages: [{ role: 'user' as const, content: 'Weather?' }], tools: [weather] },
+      { messages: [{ role: 'user' as const, content: 'Cite' }] },
+      { messages: [{ role: 'user' as const, content: 'Think' }], thinking: { type: 'enabled' as const } },
+    ]
+    for (const request of requests) {
+      const asked = { model: 'rerank-v3.5', ...request }
+      expect(await rerankers.through.two.chat(asked)).toEqual(await rerankers.direct.two.chat(asked))
+      const streamed = await eventsOf(await rerankers.through.two.chatStream(asked))
+      expect(streamed).toEqual(await eventsOf(await rerankers.direct.two.chatStream(asked)))
+      expect(streamed.length).toBeGreaterThan(3)
+    }
   })
 
   it('receives errors of the gateway in the shape of Cohere', async () => {
@@ -331,3 +337,9 @@ it('applies keys and guards to the input of every call', async () => {
   }
   expect(media.seen).toHaveLength(seen)
 })
+
+async function eventsOf(stream: AsyncIterable<unknown>): Promise<unknown[]> {
+  const events: unknown[] = []
+  for await (const event of stream) events.push(event)
+  return events
+}

@@ -4,6 +4,7 @@ import { operations } from '../../src/backends/llm/request/endpoints.ts'
 import type { Gateway } from '../support/gateway.ts'
 import { chatClient } from '../support/llm-clients/chat-client.ts'
 import { type ApiClient, type Ask, eventsOf } from '../support/llm-clients/client.ts'
+import { cohereClient } from '../support/llm-clients/cohere-client.ts'
 import { converseClient, eventTextOf } from '../support/llm-clients/converse-client.ts'
 import { geminiClient } from '../support/llm-clients/gemini-client.ts'
 import { messagesClient } from '../support/llm-clients/messages-client.ts'
@@ -27,6 +28,7 @@ const clients: readonly ApiClient[] = [
   messagesClient,
   geminiClient,
   converseClient,
+  cohereClient,
 ]
 
 let gateway: Gateway

@@ -4,6 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { chatToGemini } from '../../src/backends/llm/translate/chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from '../../src/backends/llm/translate/chat-to-messages/chat-to-messages.ts'
 import { chatToResponses } from '../../src/backends/llm/translate/chat-to-responses/chat-to-responses.ts'
+import {
+  cohereToChat,
+  cohereToMessages,
+} from '../../src/backends/llm/translate/cohere-to-chat/cohere-to-chat.ts'
 import { converseToMessages } from '../../src/backends/llm/translate/converse-to-messages/converse-to-messages.ts'
 import { parseExactObject } from '../../src/backends/llm/translate/exact-json.ts'
 import {
@@ -32,6 +36,8 @@ const directions: Record<string, Translation> = {
   'chat-to-gemini': chatToGemini,
   'chat-to-messages': chatToMessages,
   'chat-to-responses': chatToResponses,
+  'cohere-to-chat': cohereToChat,
+  'cohere-to-messages': cohereToMessages,
   'converse-to-messages': converseToMessages,
   'gemini-to-chat': geminiToChat,
   'gemini-to-converse': geminiToConverse,

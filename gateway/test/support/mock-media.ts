@@ -9,6 +9,9 @@ import {
   sendJson,
   startMockServer,
 } from './mock-server.ts'
+import { cohereWire } from './vendors/cohere-wire.ts'
+import { generate } from './vendors/scripted-model.ts'
+import type { Json } from './vendors/wire.ts'
 
 /** The key that the rerank service accepts. */
 export const cohereKey = 'co-canary-9f31aa'
@@ -276,6 +279,7 @@ export function mockCohere(options: { lifetime?: Lifetime } = {}): Promise<MockS
       sendJson(response, { status: 401, body: { message: 'invalid api token' } })
       return
     }
+    if (path === '/v2/chat') return sendCohereChat(json as Json, response)
     if (path === '/v2/embed') return sendEmbeddings(member(json, 'texts'), response)
     const version = /^\/v([12])\/rerank$/.exec(path)?.[1]
     const documents = member(json, 'documents')
@@ -301,6 +305,17 @@ export function mockCohere(options: { lifetime?: Lifetime } = {}): Promise<MockS
       },
     })
   }, options.lifetime)
+}
+
+function sendCohereChat(body: Json, response: ServerResponse): void {
+  const generated = generate(cohereWire.read(body))
+  if (body['stream'] !== true) {
+    sendJson(response, { status: 200, body: cohereWire.whole(generated, body) })
+    return
+  }
+  response.writeHead(200, { 'content-type': cohereWire.streamType })
+  for (const event of cohereWire.events(generated, body)) response.write(event)
+  response.end()
 }
 
 function sendEmbeddings(texts: unknown, response: ServerResponse): void {

@@ -93,6 +93,7 @@ export type LlmOperation = {
     | 'batch_embed_contents'
     | 'converse'
     | 'bedrock_count_tokens'
+    | 'cohere_chat'
     | 'embed'
     | 'invoke_model'
     | 'audio_translations'

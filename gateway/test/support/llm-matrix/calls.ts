@@ -97,6 +97,7 @@ export const clientCalls: readonly ClientCall[] = [
   plain('moderations', '/v1/moderations', { input: 'Hi' }),
   plain('rerank', '/v1/rerank', { query: 'Hi', documents: ['a', 'b'] }),
   plain('embed', '/v2/embed', { texts: ['Hi'], input_type: 'search_query', embedding_types: ['float'] }),
+  plain('cohere_chat', '/v2/chat', { messages }),
   plain('images_generations', '/v1/images/generations', { prompt: 'a lake' }),
   form('images_edits', '/v1/images/edits', 'image', { prompt: 'a lake' }),
   form('images_variations', '/v1/images/variations', 'image', {}),

@@ -53,17 +53,22 @@ export const features: readonly Feature[] = [
     sent: ({ hasSchema }) => hasSchema,
   },
   { name: 'images', ask: { text: 'See', image }, sent: ({ images }) => images[0] === image },
-  { name: 'documents', ask: { text: 'Read', document }, sent: ({ documents }) => documents[0] === document },
+  {
+    name: 'documents',
+    ask: { text: 'Read', document },
+    absentIn: ['cohere_chat'],
+    sent: ({ documents }) => documents[0] === document,
+  },
   {
     name: 'audio',
     ask: { text: 'Hear', audio },
-    absentIn: ['messages'],
+    absentIn: ['messages', 'cohere_chat'],
     sent: ({ audio: [first] }) => first === audio,
   },
   {
     name: 'one tool at a time',
     ask: { text: 'Weather now?', tool, schema, single: true },
-    absentIn: ['generate_content', 'converse'],
+    absentIn: ['generate_content', 'converse', 'cohere_chat'],
     results: ['hot'],
     sent: ({ single, results }) => single || results.length > 0,
     part: 'limit of calls',
@@ -71,7 +76,7 @@ export const features: readonly Feature[] = [
   {
     name: 'cache markers',
     ask: { text: 'Remember', marked: true },
-    absentIn: ['responses', 'generate_content'],
+    absentIn: ['responses', 'generate_content', 'cohere_chat'],
     sent: ({ marks }) => marks === 2,
     part: 'cache markers',
   },
@@ -92,7 +97,7 @@ export const features: readonly Feature[] = [
   {
     name: 'log probabilities',
     ask: { text: 'Guess', logprobs: true },
-    absentIn: ['messages', 'converse'],
+    absentIn: ['messages', 'converse', 'cohere_chat'],
     sent: ({ logprobs }) => logprobs,
     returned: hasLogprobs,
     part: 'log probabilities',
@@ -100,7 +105,7 @@ export const features: readonly Feature[] = [
   {
     name: 'streamed log probabilities',
     ask: { text: 'Guess it', logprobs: true, streaming: true },
-    absentIn: ['messages', 'converse'],
+    absentIn: ['messages', 'converse', 'cohere_chat'],
     sent: ({ logprobs }) => logprobs,
     returned: hasLogprobs,
     part: 'log probabilities',
@@ -108,6 +113,7 @@ export const features: readonly Feature[] = [
   {
     name: 'signed thinking',
     ask: { text: 'Think of the weather', tool, schema, reasons: true, signed: true },
+    absentIn: ['cohere_chat'],
     results: ['hot'],
     sent: ({ signed, results }) => results.length === 0 || signed !== false,
     part: 'signatures',
@@ -115,6 +121,7 @@ export const features: readonly Feature[] = [
   {
     name: 'signed thinking, streamed',
     ask: { text: 'Think of the weather now', tool, schema, reasons: true, signed: true, streaming: true },
+    absentIn: ['cohere_chat'],
     results: ['hot'],
     sent: ({ signed, results }) => results.length === 0 || signed !== false,
     part: 'signatures',

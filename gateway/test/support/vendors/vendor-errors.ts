@@ -333,5 +333,9 @@ export const streamErrors: Readonly<Record<string, string | Buffer>> = {
   generate_content: dataEvent({
     error: { code: 503, message: 'The model is overloaded. Please try again later.', status: 'UNAVAILABLE' },
   }),
+  cohere_chat: namedEvent({
+    type: 'message-end',
+    delta: { error: 'The generation failed due to an internal error.', finish_reason: 'ERROR' },
+  }),
   converse: encodeException('throttlingException', 'Too many tokens, please wait before trying again.'),
 }

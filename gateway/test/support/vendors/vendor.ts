@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { verifySignature } from '../aws/verify-signature.ts'
 import { type MockServer, type SeenRequest, sendJson, startMockServer } from '../mock-server.ts'
 import { chatWire } from './chat-wire.ts'
+import { cohereWire } from './cohere-wire.ts'
 import { converseWire } from './converse-wire.ts'
 import { geminiWire } from './gemini-wire.ts'
 import { bedrockMessagesWire, messagesWire } from './messages-wire.ts'
@@ -25,6 +26,7 @@ export const awsKey = { accessKeyId: 'AKIDVENDOR', secretAccessKey: 'vendor-secr
 /** Wires by path, and whether the path streams; undefined if the body decides. */
 const routes: readonly (readonly [path: RegExp, wire: Wire, streams?: boolean])[] = [
   [/\/chat\/completions$/, chatWire],
+  [/\/v2\/chat$/, cohereWire],
   [/\/responses$/, responsesWire],
   [/\/messages$/, messagesWire],
   [/\/publishers\/anthropic\/models\/claude[^:]*:rawPredict$/, messagesWire, false],

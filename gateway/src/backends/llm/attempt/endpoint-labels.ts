@@ -12,6 +12,7 @@ export const endpointLabels: Record<ClientEndpoint, string> = {
   rerank: 'rerank',
   rerank_v2: 'rerank',
   embed: "embeddings in Cohere's form",
+  cohere_chat: "chat in Cohere's form",
   images: 'image generation',
   image_edits: 'image edits',
   image_variations: 'image variations',

@@ -27,6 +27,7 @@ const presets: Readonly<Record<string, Preset>> = {
       rerank: { absolute: '/v1/rerank' },
       rerank_v2: { absolute: '/v2/rerank' },
       embed: { absolute: '/v2/embed' },
+      cohere_chat: { absolute: '/v2/chat' },
     },
   },
   deepinfra: {

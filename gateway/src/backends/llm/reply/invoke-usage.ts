@@ -79,6 +79,21 @@ export function converseUsage(value: JsonValue | undefined): Usage | undefined {
   return invokeUsage({ input, output, cached, created: count(value['cacheWriteInputTokens']) })
 }
 
+/**
+ * Counts of Cohere's chat: billed tokens, or all if none are billed. Both include cached input.
+ * https://docs.cohere.com/v2/reference/chat
+ */
+export function cohereUsage(value: JsonValue | undefined): Usage | undefined {
+  if (!isJsonObject(value)) return undefined
+  const reports = [value['billed_units'], value['tokens']].filter(isJsonObject)
+  const counts = reports.find((tokens) => count(tokens['input_tokens']) !== undefined) ?? reports[0]
+  const input = count(counts?.['input_tokens'])
+  const output = count(counts?.['output_tokens'])
+  if (input === undefined && output === undefined) return undefined
+  const cached = Math.min(count(value['cached_tokens']) ?? 0, input ?? 0)
+  return invokeUsage({ input: (input ?? 0) - cached, output, cached })
+}
+
 type Counts = {
   input: number | undefined
   output?: number | undefined

@@ -98,6 +98,7 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   rerank: () => openAiState,
   rerank_v2: () => openAiState,
   embed: () => openAiState,
+  cohere_chat: () => cohereState,
   images: () => typedState('image_generation.completed"'),
   image_edits: () => typedState('image_edit.completed"'),
   image_variations: () => openAiState,
@@ -167,6 +168,19 @@ function geminiState(lines: string): StreamWatch['state'] {
   if (error === -1) return 'open'
   const event = parseDataLine(lines.slice(lines.lastIndexOf('\n', error) + 1, lines.indexOf('\n', error)))
   return event !== undefined && isJsonObject(event['error']) ? 'failed' : 'open'
+}
+
+/** The last event has its type in the data, and names an error if the response is incomplete. */
+function cohereState(lines: string): StreamWatch['state'] {
+  const key = 'message-end"'
+  for (let hit = lines.indexOf(key); hit !== -1; hit = lines.indexOf(key, hit + key.length)) {
+    const start = lines.lastIndexOf('\n', hit) + 1
+    const event = parseDataLine(lines.slice(start, lines.indexOf('\n', hit)))
+    if (event?.['type'] !== 'message-end') continue
+    const { delta } = event
+    return isJsonObject(delta) && delta['finish_reason'] === 'ERROR' ? 'failed' : 'ended'
+  }
+  return 'open'
 }
 
 const messagesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
@@ -248,6 +262,7 @@ const textMembers = [
   'content',
   'text',
   'arguments',
+  'tool_plan',
   'partial_json',
   'thinking',
   'reasoning',

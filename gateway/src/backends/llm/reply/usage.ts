@@ -8,7 +8,14 @@ import {
 import { defaultJsonLimits } from '../../../lib/json/limits.ts'
 import type { Usage } from '../../../pipeline/facts/llm-facts.ts'
 import type { Endpoint } from '../request/endpoints.ts'
-import { converseUsage, embedUsage, predictUsage, rerankUsage, usageInChunk } from './invoke-usage.ts'
+import {
+  cohereUsage,
+  converseUsage,
+  embedUsage,
+  predictUsage,
+  rerankUsage,
+  usageInChunk,
+} from './invoke-usage.ts'
 import { unitsIn } from './units.ts'
 
 /** Maximum plausible token count of a response; larger counts are defects or attacks. */
@@ -47,6 +54,8 @@ function tokensIn(endpoint: Endpoint, message: JsonObject): Usage | undefined {
       return rerankUsage(message)
     case 'embed':
       return embedUsage(message['meta'])
+    case 'cohere_chat':
+      return cohereUsage(nested(message, 'delta'))
     case 'images':
     case 'image_edits':
     case 'image_variations':

@@ -179,8 +179,7 @@ function hasModelInPath(endpoint: ParsedCall['endpoint']): boolean {
 
 export function unknownEndpoint(path: string): Refusal {
   const [, call] = unservedCall.exec(path) ?? []
-  const served = path.endsWith('/v2/chat') ? ': use /v1/chat/completions' : ''
-  const reason = call === undefined ? served : `: ${call} is not served`
+  const reason = call === undefined ? '' : `: ${call} is not served`
   return { status: 404, code: 'not_found', message: `no LLM endpoint at ${path}${reason}` }
 }
 

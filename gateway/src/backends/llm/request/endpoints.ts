@@ -24,6 +24,7 @@ export type ClientEndpoint =
   | 'rerank'
   | 'rerank_v2'
   | 'embed'
+  | 'cohere_chat'
   | 'images'
   | 'image_edits'
   | 'image_variations'
@@ -86,6 +87,7 @@ export const operations: Readonly<
   rerank: { operation: 'rerank', api: 'rerank' },
   rerank_v2: { operation: 'rerank', api: 'rerank' },
   embed: { operation: 'embeddings', api: 'embed' },
+  cohere_chat: { operation: 'chat', api: 'cohere_chat' },
   images: { operation: 'image_generation', api: 'images_generations' },
   image_edits: { operation: 'image_edit', api: 'images_edits' },
   image_variations: { operation: 'image_variation', api: 'images_variations' },
@@ -153,6 +155,7 @@ export const routeTypes = {
   moderations: { kind: 'endpoint', endpoint: 'moderations' },
   rerank: { kind: 'endpoint', endpoint: 'rerank' },
   embed: { kind: 'endpoint', endpoint: 'embed' },
+  cohereChat: { kind: 'endpoint', endpoint: 'cohere_chat' },
   imageGenerations: { kind: 'endpoint', endpoint: 'images' },
   imageEdits: { kind: 'endpoint', endpoint: 'image_edits' },
   imageVariations: { kind: 'endpoint', endpoint: 'image_variations' },
@@ -227,6 +230,7 @@ function formatOf(endpoint: ClientEndpoint): ErrorFormat {
     case 'rerank':
     case 'rerank_v2':
     case 'embed':
+    case 'cohere_chat':
       return 'cohere'
     case 'generate_content':
     case 'gemini_count_tokens':
@@ -295,6 +299,7 @@ export function matchEndpoint(path: string): EndpointMatch {
   const stored = rest.startsWith(responsePrefix) ? storedAt(rest.slice(responsePrefix.length)) : undefined
   if (stored) return { kind: 'stored', ...stored, passes: false }
   if (path.endsWith(embedPath)) return { kind: 'endpoint', endpoint: 'embed' }
+  if (path.endsWith(cohereChatPath)) return { kind: 'endpoint', endpoint: 'cohere_chat' }
   const object = objectAt(rest)
   if (object) return { kind: 'object', object, passes: false }
   if (path.endsWith(rerankV2Path)) return rerankV2

@@ -4,6 +4,7 @@ import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { LlmApi, LlmMessage } from '../../../pipeline/llm-message.ts'
 import {
+  findAmbiguousCohereName,
   findAmbiguousConverseName,
   findAmbiguousGeminiName,
   findAmbiguousInvokeName,
@@ -22,6 +23,7 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
     case 'generate_content':
     case 'converse':
     case 'invoke':
+    case 'cohere_chat':
     case 'embed':
     case 'moderations':
     case 'rerank':
@@ -59,6 +61,7 @@ const answersText: ReadonlySet<Endpoint> = new Set([
   'transcriptions',
   'translations',
   'generate_content',
+  'cohere_chat',
 ])
 
 /** The API of the responses of a call, if they have texts of the model. */
@@ -100,6 +103,8 @@ export function ambiguousNamesOf(endpoint: Endpoint | 'passthrough'): FindAmbigu
       return findAmbiguousConverseName
     case 'invoke':
       return findAmbiguousInvokeName
+    case 'cohere_chat':
+      return findAmbiguousCohereName
     default:
       return findAmbiguousLlmName
   }

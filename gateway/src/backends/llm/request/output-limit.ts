@@ -20,6 +20,7 @@ const limits: Partial<Record<Endpoint, { tokens: readonly string[]; choices: rea
   completions: { tokens: ['max_tokens'], choices: ['n', 'best_of'] },
   messages: { tokens: ['max_tokens'], choices: [] },
   responses: { tokens: ['max_output_tokens'], choices: [] },
+  cohere_chat: { tokens: ['max_tokens'], choices: [] },
   realtime: { tokens: ['max_output_tokens', 'max_response_output_tokens'], choices: [] },
 }
 

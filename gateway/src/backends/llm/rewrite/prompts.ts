@@ -12,6 +12,7 @@ export function compilePrompts(config: PromptsConfig | undefined): RewriteObject
   return (object, endpoint) => {
     switch (endpoint) {
       case 'chat':
+      case 'cohere_chat':
         return withMessages(object, all)
       case 'messages':
       case 'count_tokens':

@@ -27,6 +27,7 @@ const ends = {
   responses: { complete: '"response.completed"', error: '"error"' },
   generate_content: { complete: '"finishReason"', error: '"error"' },
   converse: { complete: 'event: metadata', error: 'event: exception' },
+  cohere_chat: { complete: '[DONE]', error: '"finish_reason":"ERROR"' },
 }
 
 const generated: Generated = {
@@ -38,9 +39,10 @@ const generated: Generated = {
   tokens: { input: 20, cached: 6, output: 9, reasoning: 4 },
 }
 
-const directions = (['chat', 'messages', 'responses', 'generate_content', 'converse'] as const).flatMap(
-  (client) =>
-    translationsFrom(client).map((translation) => ({ client, upstream: translation.upstream, translation })),
+const directions = (
+  ['chat', 'messages', 'responses', 'generate_content', 'converse', 'cohere_chat'] as const
+).flatMap((client) =>
+  translationsFrom(client).map((translation) => ({ client, upstream: translation.upstream, translation })),
 )
 
 /** The stream of an upstream as server-sent events. */

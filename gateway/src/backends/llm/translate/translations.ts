@@ -3,6 +3,13 @@ import { chatToConverse } from './chat-to-converse.ts'
 import { chatToGemini } from './chat-to-gemini/chat-to-gemini.ts'
 import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
 import { chatToResponses } from './chat-to-responses/chat-to-responses.ts'
+import {
+  cohereToChat,
+  cohereToConverse,
+  cohereToGemini,
+  cohereToMessages,
+  cohereToResponses,
+} from './cohere-to-chat/cohere-to-chat.ts'
 import { composeTranslations, withSignedThinking } from './compose.ts'
 import { converseOver, converseToMessages } from './converse-to-messages/converse-to-messages.ts'
 import { countTokensToBedrock } from './count-tokens-to-bedrock.ts'
@@ -40,6 +47,7 @@ const translations: Readonly<Partial<Record<Endpoint, readonly Translation[]>>> 
     composeTranslations(responsesToSignedChat, withSignedThinking(chatToConverse)),
   ],
   generate_content: [geminiToChat, geminiToMessages, geminiToConverse, geminiToResponses],
+  cohere_chat: [cohereToGemini, cohereToChat, cohereToMessages, cohereToConverse, cohereToResponses],
   gemini_count_tokens: [geminiCountToMessages, geminiCountToBedrock],
   converse: [
     converseToMessages,

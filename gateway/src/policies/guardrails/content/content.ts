@@ -2,6 +2,7 @@ import type { LlmApi } from '../../../pipeline/llm-message.ts'
 import { converseContent } from './bedrock/converse.ts'
 import { invokeContent } from './bedrock/invoke.ts'
 import { chatContent } from './chat.ts'
+import { cohereContent } from './cohere.ts'
 import { completionsContent } from './completions.ts'
 import type { ContentReader } from './content-reader.ts'
 import { geminiContent } from './gemini.ts'
@@ -24,6 +25,7 @@ export const contentReaders: Readonly<Record<LlmApi, ContentReader>> = {
   responses: responsesContent,
   generate_content: geminiContent,
   converse: converseContent,
+  cohere_chat: cohereContent,
   invoke: invokeContent,
   embed: embedContent,
   moderations: moderationsContent,

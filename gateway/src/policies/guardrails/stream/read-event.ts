@@ -99,6 +99,7 @@ const ends: ReadonlySet<string> = new Set([
 /** Whether this event marks the stream as complete for clients. */
 export function isEnd({ data, event }: SseEvent, api: LlmApi): boolean {
   if (api === 'generate_content') return /"(?:finishReason|blockReason)"\s*:\s*"/.test(data)
+  if (api === 'cohere_chat') return /"type"\s*:\s*"message-end"/.test(data)
   if (api === 'transcriptions') return data.includes('"transcript.text.done"')
   return api === 'chat' || api === 'completions'
     ? data.trim() === '[DONE]'
