@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
 import type { GatewayError } from '../../../lib/gateway-error.ts'
 import type { Child, ChildCommand } from '../../../process/child-process.ts'
@@ -6,6 +6,7 @@ import { noCaller } from '../caller.ts'
 import { compileAuthorize } from '../credentials.ts'
 import { splitCommand } from './process.ts'
 
+/** `end` without a text: the program does not end. */
 type Run = { readonly output: string; readonly errors?: string; readonly end?: string }
 
 const origin = 'https://bedrock-runtime.eu-west-1.amazonaws.com'
@@ -35,7 +36,7 @@ function fixture(config: string, run: () => Run, environment: Record<string, str
       queueMicrotask(() => {
         listener.stderr(Buffer.from(errors))
         for (const piece of [output.slice(0, 9), output.slice(9)]) listener.stdout(Buffer.from(piece))
-        listener.ended(end)
+        if (end !== '') listener.ended(end)
       })
       return child
     },
@@ -57,6 +58,10 @@ const keys = (id: string, more: object = {}) =>
   JSON.stringify({ Version: 1, AccessKeyId: id, SecretAccessKey: 'hush', SessionToken: 't', ...more })
 
 const profile = '[default]\ncredential_process = "/opt/my tools/keys" --for \'a b\'\n'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 describe('credential_process of a profile', () => {
   it('runs without a shell, once for concurrent requests, and again before the keys end', async () => {
@@ -119,6 +124,15 @@ describe('credential_process of a profile', () => {
   it('is ended when its output exceeds the limit', async () => {
     const { failure, ended } = fixture(profile, () => ({ output: 'x'.repeat(70_000) }))
     expect(String((await failure()).cause)).toContain('more than 65536 bytes of output')
+    expect(ended()).toBe(1)
+  })
+
+  it('is ended after the time limit', async () => {
+    vi.useFakeTimers()
+    const { failure, ended } = fixture(profile, () => ({ output: keys('LATE'), end: '' }))
+    const failing = failure()
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(String((await failing).cause)).toContain('no end within 30000 ms')
     expect(ended()).toBe(1)
   })
 

@@ -9,7 +9,7 @@ import type { OutgoingRequest, Reply, Send, UpstreamConnection } from '../../../
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { sendToService } from '../../../../pipeline/tracing/service-calls.ts'
 import { callerOf } from '../../../../upstream/credentials/caller.ts'
-import type { Authorize } from '../../../../upstream/credentials/credentials.ts'
+import { type Authorize, sendAuthorized } from '../../../../upstream/credentials/credentials.ts'
 import type { CallServers } from '../../../../upstream/endpoints.ts'
 import {
   CheckFailure,
@@ -95,9 +95,9 @@ async function call(
       : Buffer.from(JSON.stringify(content))
   try {
     const { request, authorize } = requestTo(caller, question, { body, cancellation })
-    const authorizing = authorize?.apply(request, callerOf(question.exchange))
-    if (authorizing) await authorizing
-    const reply = await sendToService(question.exchange.trace, request, caller.send)
+    const { exchange } = question
+    const send = () => sendToService(exchange.trace, request, caller.send)
+    const reply = await sendAuthorized(authorize, { request, caller: callerOf(exchange) }, send)
     const bytes = readReply(reply, body.byteLength)
     return caller.readAnswer(bytes instanceof Promise ? await bytes : bytes)
   } catch (error) {
