@@ -14,7 +14,10 @@ export function SaveBar({
   onDiscard: (() => void) | undefined
 }) {
   return (
-    <div className="sticky bottom-0 z-10 -mx-4 flex flex-wrap items-center justify-end gap-2 border-t border-line bg-canvas px-4 py-3 sm:mx-0 sm:rounded-xl sm:border sm:bg-surface sm:shadow-card">
+    <div
+      data-bottom-bar
+      className="sticky bottom-0 z-10 -mx-4 flex flex-wrap items-center justify-end gap-2 border-t border-line bg-canvas px-4 py-3 sm:mx-0 sm:rounded-xl sm:border sm:bg-surface sm:shadow-card"
+    >
       <span role="status" className="mr-auto text-xs text-ink-faint">
         {isNew ? 'Not created yet' : dirty ? 'Unsaved changes' : 'No changes'}
       </span>

@@ -30,7 +30,8 @@ export function Toasts() {
       {shown.map((message) => (
         <ToastItem key={message.id} message={message} />
       ))}
-      <Toast.Viewport className="fixed right-0 bottom-0 z-60 flex w-full max-w-md flex-col gap-2 p-4 outline-none" />
+      {/* Above a bar of buttons at the end of the window, which a toast would cover for seconds. */}
+      <Toast.Viewport className="fixed right-0 bottom-0 z-60 flex w-full max-w-md flex-col gap-2 p-4 outline-none in-[:has([data-bottom-bar])]:bottom-16" />
     </Toast.Provider>
   )
 }

@@ -127,7 +127,10 @@ export function FileEditor({ file, isReloading, onReload }: FileEditorProps) {
         <MistakeList mistakes={mistakes} />
       </Card>
       {mayChange && (
-        <div className="sticky bottom-0 z-10 flex flex-wrap items-center justify-end gap-3 border-t border-line bg-canvas py-3">
+        <div
+          data-bottom-bar
+          className="sticky bottom-0 z-10 flex flex-wrap items-center justify-end gap-3 border-t border-line bg-canvas py-3"
+        >
           <span role="status" className="mr-auto text-sm text-ink-soft">
             {!dirty ? 'No changes' : mistakes.length > 0 ? 'Mistakes prevent saving' : 'Not saved yet'}
           </span>
