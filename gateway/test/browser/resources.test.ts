@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { expectAccessible } from '../support/browser/accessible.ts'
 import { useBrowser } from '../support/browser/browser.ts'
 import { consoleUrl } from '../support/browser/filled-gateway.ts'
@@ -37,6 +37,13 @@ async function startIn(mode: (typeof modes)[number]): Promise<Gateway> {
   return startGateway(stored(base, await (await startPostgres()).createDatabase()))
 }
 
+/** The file mode, for tests that save nothing: all of them read one process. */
+let unchanged: Gateway
+
+beforeAll(async () => {
+  unchanged = await startGateway(base, { lifetime: 'file' })
+})
+
 async function completion({ url }: Gateway, model: string): Promise<number> {
   const reply = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
@@ -53,8 +60,10 @@ async function confirm(page: Page, action: 'Save' | 'Create'): Promise<void> {
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
 }
 
+const saveButton = (page: Page) => page.getByRole('button', { name: /^Review and/ })
+
 async function review(page: Page): Promise<void> {
-  await page.getByRole('button', { name: /^Review and/ }).click()
+  await saveButton(page).click()
 }
 
 describe.each(modes)('in the storage mode %s', (mode) => {
@@ -76,7 +85,10 @@ describe.each(modes)('in the storage mode %s', (mode) => {
       await review(page)
       await confirm(page, 'Save')
       await soon(() => completion(gateway, 'assistant')).toBe(404)
-      await page.getByRole('button', { name: 'Undo' }).last().click()
+      const undo = page.getByRole('button', { name: 'Undo' }).last()
+      const [toast, save] = [await undo.boundingBox(), await saveButton(page).boundingBox()]
+      expect((toast?.y ?? 0) + (toast?.height ?? 0)).toBeLessThan(save?.y ?? 0)
+      await undo.click()
       await soon(() => completion(gateway, 'assistant')).toBe(200)
       await soon(() => page.getByLabel('Visibility').inputValue()).toBe('')
 
@@ -95,8 +107,7 @@ describe.each(modes)('in the storage mode %s', (mode) => {
 })
 
 it('a mistake appears at its field, first without the gateway, then from it', async () => {
-  const gateway = await startIn('file')
-  const page = await browser.open(`${consoleUrl(gateway)}/resources/llm.model/new`)
+  const page = await browser.open(`${consoleUrl(unchanged)}/resources/llm.model/new`)
   page.expectProblem(/status of 500/)
   await page.getByLabel(/^Name/).fill('x')
   await page.getByRole('button', { name: 'Add Params' }).click()
@@ -171,7 +182,7 @@ it('a record of the file is read-only in hybrid mode, with its line', async () =
   const gateway = await startIn('sqlite')
   const page = await browser.open(`${consoleUrl(gateway)}/resources/llm.model/paid`)
   await page.getByText(/The configuration file owns this record, line \d+: change it there\./).waitFor()
-  expect(await page.getByRole('button', { name: /^Review and/ }).count()).toBe(0)
+  expect(await saveButton(page).count()).toBe(0)
   expect(await page.getByLabel(/^Name/).getAttribute('readonly')).not.toBeNull()
 })
 
@@ -189,8 +200,7 @@ it('nothing can be changed in a read-only configuration', async () => {
 })
 
 it('unsaved input is not lost by a navigation', async () => {
-  const gateway = await startIn('file')
-  const page = await browser.open(`${consoleUrl(gateway)}/resources/llm.model`)
+  const page = await browser.open(`${consoleUrl(unchanged)}/resources/llm.model`)
   await page.getByRole('link', { name: 'echo' }).click()
   await page.getByLabel('Visibility').selectOption('internal')
   for (const leave of [() => page.getByRole('link', { name: 'Keys' }).click(), () => page.goBack()]) {
@@ -204,8 +214,7 @@ it('unsaved input is not lost by a navigation', async () => {
 })
 
 it('form and YAML edit the same record', async () => {
-  const gateway = await startIn('file')
-  const page = await browser.open(`${consoleUrl(gateway)}/resources/llm.model/paid`)
+  const page = await browser.open(`${consoleUrl(unchanged)}/resources/llm.model/paid`)
   await page.getByRole('radio', { name: 'YAML' }).click()
   const editor = page.getByRole('textbox', { name: /^YAML of the record/ })
   await soon(() => editor.textContent()).toContain('provider: openai')
@@ -223,8 +232,7 @@ it('form and YAML edit the same record', async () => {
 })
 
 it('an expression is checked while it is typed', async () => {
-  const gateway = await startIn('file')
-  const page = await browser.open(`${consoleUrl(gateway)}/llm/policies/authorization`)
+  const page = await browser.open(`${consoleUrl(unchanged)}/llm/policies/authorization`)
   const editor = page.locator('.cm-content')
   await editor.press('End')
   await editor.pressSequentially(' && jwt.')
@@ -325,8 +333,7 @@ it.each([
   '/mcp/policies',
   '/settings',
 ])('%s is accessible', async (path) => {
-  const gateway = await startIn('file')
-  const page = await browser.open(`${consoleUrl(gateway)}${path}`)
+  const page = await browser.open(`${consoleUrl(unchanged)}${path}`)
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.waitForLoadState('networkidle')
   await expectAccessible(page)
