@@ -142,10 +142,20 @@ function copyRepository(folder: string): void {
   cpSync(join(root, 'ui/dist'), join(folder, 'ui/dist'), { recursive: true })
 }
 
-/** `tollgate` is on the path, as after an installation. */
+/**
+ * `tollgate` is on the path, as after an installation: the bundle of the global setup, because a start from
+ * the source takes six times as much CPU time.
+ */
+const bin = join(clones, 'bin')
+mkdirSync(bin)
+writeFileSync(
+  join(bin, 'tollgate'),
+  `#!/bin/sh\nexec node '${join(root, 'gateway/dist-test/tollgate.js')}' "$@"\n`,
+  { mode: 0o755 },
+)
 const env = {
   ...process.env,
-  PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
+  PATH: [bin, join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
   INIT_CWD: undefined,
 }
 
