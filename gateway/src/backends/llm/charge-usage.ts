@@ -41,7 +41,7 @@ export function settleCall(
     charges.push({ attempt, usage, cost: prices && priceOf(prices, attempt, usage) })
   }
   recordCost(exchange, charges)
-  const { batchUse } = exchange.llm ?? {}
+  const batchUse = exchange.llm?.batchUse?.()
   const batchCharge = last.call.object?.stored?.charge
   if (batchUse && batchCharge) settleBatch(exchange, batchCharge, batchUse)
   // Labels are expressions over the facts, which are complete from here.

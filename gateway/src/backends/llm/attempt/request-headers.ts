@@ -20,6 +20,8 @@ export function headersFor(client: Headers, call: Call, { target }: Candidate): 
   // Parameters of the client's media type are not forwarded: a server that applies a charset would decode
   // another text.
   if (call.json !== undefined || call.object?.batch) headers['content-type'] = 'application/json'
+  // Results of batches are read completely: by their usage, which settles the batch, and by guards.
+  if (call.object?.stored?.charge !== undefined) for (const name of rangeHeaders) delete headers[name]
   target.editHeaders?.(headers)
   // Bodies are read for usage and by guards, so a content coding would only be removed again.
   headers['accept-encoding'] = 'identity'
@@ -28,6 +30,9 @@ export function headersFor(client: Headers, call: Call, { target }: Candidate): 
   for (const name in defaultHeaders) headers[name] ??= defaultHeaders[name] ?? ''
   return headers
 }
+
+/** RFC 9110 section 14.2. */
+const rangeHeaders = ['range', 'if-range']
 
 /** Settings of Anthropic's API: some services read them in the body only. */
 function setAnthropicHeaders(

@@ -5,7 +5,10 @@ import {
   type FixtureGateway,
   fixtureGateway,
   jsonReply,
+  open,
+  streamReply,
 } from '../../../../test/fixtures/llm.ts'
+import { readAll } from '../../../net/http/body.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
 import type { LlmConfig } from '../config/config.ts'
 
@@ -289,6 +292,23 @@ describe('a batch', () => {
     expect(usage).toMatchObject({ outputTokens: 120, estimated: true })
     expect(usage?.inputTokens).toBeGreaterThan(4)
     expect(gateway.metered.filter((text) => text.startsWith('tokens'))).toHaveLength(1)
+  })
+
+  it('is charged the results that a download has read before its end, never a range', async () => {
+    const usage = { prompt_tokens: 9000, completion_tokens: 1000, total_tokens: 10_000 }
+    const result = `${JSON.stringify({ custom_id: 'a', response: { status_code: 200, body: { usage } } })}\n`
+    const gateway = fixtureGateway(plain, (request) =>
+      request.path.endsWith('/content') ? streamReply([result], new Error('cut')) : answer(request),
+    )
+    const { batch, outcome } = await created(gateway)
+    const { inputTokens = 0, outputTokens = 0 } = outcome.exchange.facts.usage ?? {}
+    const read = { method: 'GET', path: `/v1/files/${batch.output_file_id}/content` }
+    const { reply, exchange } = await open(gateway, { ...read, headers: { range: 'bytes=0-99' } })
+    await expect(readAll(reply.body, 10_000, 'internal')).rejects.toThrow('cut')
+    gateway.llm.llmRequest.onEnd?.(exchange)
+    expect(gateway.sent.at(-1)?.headers['range']).toBeUndefined()
+    expect(exchange.facts.usage?.totalTokens).toBe(10_000 - inputTokens - outputTokens)
+    expect(exchange.facts.llm?.settles).toBeDefined()
   })
 
   it('is not charged if the provider refuses it', async () => {

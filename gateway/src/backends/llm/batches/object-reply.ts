@@ -23,7 +23,7 @@ import { createResultCheck } from './results/check-results.ts'
 import { watchResults } from './results/watch-results.ts'
 import { edits, sealed } from './sealed-members.ts'
 import { chargeOf, processOf } from './settlement/batch-charge.ts'
-import { createResultSum, useOfBatch, useOfMessageBatch } from './settlement/batch-use.ts'
+import { createResultSum, type ReadUse, useOfBatch, useOfMessageBatch } from './settlement/batch-use.ts'
 
 /** Descriptions of files and batches have a few kilobytes, of which metadata is 10. */
 const maxObjectBytes = 256 * 1024
@@ -80,10 +80,20 @@ function readUse(
   value: JsonObject,
   { prices }: ReplyOptions,
 ): void {
-  if (action !== 'read' || stored?.charge === undefined || exchange.llm === undefined) return
+  if (
+    (action !== 'read' && action !== 'cancel') ||
+    stored?.charge === undefined ||
+    exchange.llm === undefined
+  )
+    return
   const pricing = { prices, candidate }
-  if (call.endpoint === 'batches') exchange.llm.batchUse = useOfBatch(value, pricing)
-  if (call.endpoint === 'message_batches') exchange.llm.batchUse = useOfMessageBatch(value, pricing)
+  const use =
+    call.endpoint === 'batches'
+      ? useOfBatch(value, pricing)
+      : call.endpoint === 'message_batches'
+        ? useOfMessageBatch(value, pricing)
+        : undefined
+  if (use !== undefined) exchange.llm.batchUse = () => ({ ...use, extent: 'all' })
 }
 
 /** The body of results, which are added up as they are forwarded. */
@@ -97,10 +107,12 @@ function watchedBody(
   const isReadable = status === 200 && isPlain(firstHeader(headers, 'content-encoding'))
   if (charge === undefined || state === undefined || !isReadable) return body
   const sum = createResultSum(charge.endpoint, { prices, candidate })
+  let extent: ReadUse['extent'] = 'part'
+  state.batchUse = () => sum.use && { ...sum.use, extent }
   return watchResults(sourceOf(body), {
     result: sum.add,
     end() {
-      state.batchUse = sum.use
+      extent = 'all'
     },
   })
 }

@@ -5,7 +5,7 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Usage, UsageUnits } from '../../../pipeline/facts/llm-facts.ts'
 import type { OwnFiles } from '../batches/file-references.ts'
 import type { ObjectCall } from '../batches/object-call.ts'
-import type { BatchUse } from '../batches/settlement/batch-use.ts'
+import type { ReadUse } from '../batches/settlement/batch-use.ts'
 import type { Candidate } from '../models/candidate.ts'
 import type { FailoverRules } from '../models/routing/resolution.ts'
 import type { Slots } from '../models/slots/slots.ts'
@@ -105,8 +105,8 @@ declare module '../../../pipeline/exchange.ts' {
   interface LlmState {
     /** Private to `backends/llm`. */
     call?: Call | undefined
-    /** Use of the batch that the call has read to its end. */
-    batchUse?: BatchUse | undefined
+    /** Returns the use of the batch that the call has read so far. */
+    batchUse?: (() => ReadUse | undefined) | undefined
   }
 }
 

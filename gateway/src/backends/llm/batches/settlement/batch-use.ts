@@ -9,6 +9,9 @@ import type { Endpoint } from '../../request/endpoints.ts'
 /** Real usage and cost of a batch that has ended. */
 export type BatchUse = { readonly usage: Usage; readonly cost: CostSum }
 
+/** Use by a description or results; of results that were read in part, that of the read ones. */
+export type ReadUse = BatchUse & { readonly extent: 'all' | 'part' }
+
 /** Prices of the model of a batch. */
 export type BatchPrices = { readonly prices: Prices | undefined; readonly candidate: Candidate }
 

@@ -3,12 +3,13 @@ import { fixtureContext, fixtureExchange } from '../../../../../test/fixtures/pi
 import type { Exchange } from '../../../../pipeline/exchange.ts'
 import { operations } from '../../request/endpoints.ts'
 import { chargeOf, processOf } from './batch-charge.ts'
-import type { BatchUse } from './batch-use.ts'
+import type { ReadUse } from './batch-use.ts'
 import { createSettleBatch } from './settle-batch.ts'
 
 const context = fixtureContext()
 const facts = { endpoint: 'chat' as const, inputTokens: 100, outputTokens: 900 }
-const use: BatchUse = {
+const use: ReadUse = {
+  extent: 'all',
   usage: {
     ...{ inputTokens: 90, outputTokens: 10, totalTokens: 100, reasoningTokens: 4, estimated: false },
     ...{ cachedInputTokens: 5, cacheCreationInputTokens: 0 },
@@ -65,5 +66,26 @@ describe('settling a batch', () => {
     const other = processOf({ processKey: new Uint8Array(32).fill(7) })
     createSettleBatch(context)(exchange, chargeFor('three', other), use)
     expect(exchange.llm?.settlement?.isOwn).toBe(false)
+  })
+
+  it('raises the charge by results that were read in part, and never lowers it', () => {
+    const settle = createSettleBatch(context)
+    const corrected = (tokens: number, extent: 'all' | 'part') => {
+      const exchange = exchangeOf('read')
+      const usage = { ...use.usage, inputTokens: 0, outputTokens: tokens, totalTokens: tokens }
+      settle(exchange, chargeFor('five'), {
+        ...{ usage, cost: { amount: BigInt(tokens), status: 'exact' }, extent },
+      })
+      const { tokens: added, picodollars } = exchange.llm?.settlement ?? {}
+      return [exchange.facts.llm?.settles, exchange.facts.usage?.totalTokens, added, picodollars]
+    }
+    const nothing = [undefined, undefined, undefined, undefined]
+    expect(corrected(900, 'part')).toEqual(nothing)
+    expect(corrected(1500, 'part')).toEqual(['five', 500, 500, 500])
+    expect(corrected(1400, 'part')).toEqual(nothing)
+    expect(corrected(1600, 'part')).toEqual(['five/2', 100, 100, 100])
+    expect(corrected(1750, 'all')).toEqual(['five/3', 150, 150, 150])
+    expect(corrected(9000, 'part')).toEqual(nothing)
+    expect(corrected(9000, 'all')).toEqual(nothing)
   })
 })
