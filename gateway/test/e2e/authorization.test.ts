@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { startGateway } from '../support/gateway.ts'
 import { aliceRecord, chat, jsonHeaders, llmConfig } from '../support/llm-config.ts'
 import { mockOpenAi } from '../support/mock-openai.ts'
+import { sharedGateway } from '../support/shared-gateway.ts'
 import { until } from '../support/wait.ts'
 
+const serving = sharedGateway()
 const bob = { authorization: 'Bearer tg-canary-bob-91d0' }
 const keys = [aliceRecord, { key: 'tg-canary-bob-91d0', metadata: { id: 'key-bob' } }]
 
@@ -14,7 +16,7 @@ function ruled(rules: unknown[], openai?: { url: string }) {
 describe('authorization rules', () => {
   it('admit where an allow rule is true and refuse otherwise, errors counting as false', async () => {
     const openai = await mockOpenAi()
-    const gateway = await startGateway(ruled(['apiKey.group == "platform"'], openai))
+    const gateway = await serving(ruled(['apiKey.group == "platform"'], openai))
     expect((await chat(gateway)).status).toBe(200)
     // Bob's key has no group: the rule cannot be evaluated.
     const refused = await chat(gateway, { model: 'gpt-test' }, { headers: bob })
@@ -24,13 +26,13 @@ describe('authorization rules', () => {
   })
 
   it('refuse where a deny rule is true or cannot be evaluated', async () => {
-    const gateway = await startGateway(ruled([{ deny: 'apiKey.group == "blocked"' }]))
+    const gateway = await serving(ruled([{ deny: 'apiKey.group == "blocked"' }]))
     expect((await chat(gateway)).status).toBe(200)
     expect((await chat(gateway, {}, { headers: bob })).status).toBe(403)
   })
 
   it('refuse where a require rule is false', async () => {
-    const gateway = await startGateway(
+    const gateway = await serving(
       ruled([{ require: 'has(apiKey.group)' }, { require: 'request.headers["x-purpose"] == "test"' }]),
     )
     expect((await chat(gateway)).status).toBe(403)
@@ -39,7 +41,7 @@ describe('authorization rules', () => {
   })
 
   it('see the body of the request where they name it', async () => {
-    const gateway = await startGateway(
+    const gateway = await serving(
       ruled([{ deny: 'has(llmRequest.max_tokens) && llmRequest.max_tokens > 1000' }]),
     )
     expect((await chat(gateway, { max_tokens: 1000 })).status).toBe(200)
@@ -47,7 +49,7 @@ describe('authorization rules', () => {
   })
 
   it('let an allow rule on the body admit a request that no allow rule on the key admits', async () => {
-    const gateway = await startGateway(ruled(['apiKey.group == "platform"', 'llmRequest.model == "echo"']))
+    const gateway = await serving(ruled(['apiKey.group == "platform"', 'llmRequest.model == "echo"']))
     expect((await chat(gateway, { model: 'echo' }, { headers: bob })).status).toBe(200)
     expect((await chat(gateway, { model: 'other' }, { headers: bob })).status).not.toBe(200)
   })
@@ -62,7 +64,7 @@ describe('authorization rules', () => {
   })
 
   it('see integers beyond 2^53 as the client wrote them', async () => {
-    const gateway = await startGateway(ruled([{ deny: 'llmRequest.seed == 9007199254740993' }]))
+    const gateway = await serving(ruled([{ deny: 'llmRequest.seed == 9007199254740993' }]))
     const send = (seed: string) =>
       fetch(`${gateway.url}/v1/chat/completions`, {
         method: 'POST',

@@ -9,8 +9,10 @@ import { aliceKey, anthropicModel, chat, llmConfig, openAiModel } from '../suppo
 import { anthropicKey, mockAnthropic } from '../support/mock-anthropic.ts'
 import { type MockOpenAi, mockOpenAi, openAiErrors, openAiKey } from '../support/mock-openai.ts'
 import { member } from '../support/mock-server.ts'
+import { sharedGateway } from '../support/shared-gateway.ts'
 import { eventsOf, readStream } from '../support/sse.ts'
 
+const serving = sharedGateway()
 let first: MockOpenAi
 let second: MockOpenAi
 
@@ -28,7 +30,7 @@ async function contentOf(response: Response): Promise<unknown> {
 
 describe('the choice of a model', () => {
   it('prefers the name with the most literal characters', async () => {
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig({}, { models: [openAiModel('*', first.url), openAiModel('gpt-*', second.url)] }),
     )
     expect(await contentOf(await chat(gateway, { model: 'gpt-x' }))).toBe('from the second')
@@ -37,7 +39,7 @@ describe('the choice of a model', () => {
 
   it('looks at the headers where an entry asks for them', async () => {
     const matches = [{ headers: [{ name: 'X-Team', value: { exact: 'research' } }] }]
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig({}, { models: [openAiModel('gpt', first.url, { matches }), openAiModel('gpt', second.url)] }),
     )
     const research = await chat(gateway, { model: 'gpt' }, { headers: { 'x-team': 'research' } })
@@ -53,7 +55,7 @@ describe('the choice of a model', () => {
       defaults: { temperature: 0.5, top_p: 0.9 },
       overrides: { store: false },
     }
-    const gateway = await startGateway(llmConfig({}, { models: [model] }))
+    const gateway = await serving(llmConfig({}, { models: [model] }))
     await chat(gateway, { model: 'house', temperature: 0.1, store: true })
     expect(first.seen[0]?.json).toMatchObject({
       model: 'gpt-real',
@@ -83,7 +85,7 @@ describe('the choice of a model', () => {
       finalTransformation: { max_tokens: 'llmRequest.max_tokens + size(request.headers["x-extra"])' },
       responseHeaders: { set: { 'x-served': 'claude' }, remove: ['request-id'] },
     }
-    const gateway = await startGateway(llmConfig({}, { providers: [shared], models: [model] }))
+    const gateway = await serving(llmConfig({}, { providers: [shared], models: [model] }))
     const headers = { 'x-extra': 'abc' }
     for (const path of ['/v1/messages', '/v1/chat/completions']) {
       const body = { model: 'short', max_tokens: 100, stream: path === '/v1/messages' }
@@ -124,7 +126,7 @@ describe('the choice of a model', () => {
   })
 
   it('takes bodies of many megabytes by default', async () => {
-    const gateway = await startGateway(llmConfig({ openai: first }))
+    const gateway = await serving(llmConfig({ openai: first }))
     const content = 'word '.repeat(4 * 1024 * 1024)
     const response = await chat(gateway, { model: 'gpt-x', messages: [{ role: 'user', content }] })
     expect(response.status).toBe(200)
@@ -137,7 +139,7 @@ describe('the choice of a model', () => {
   })
 
   it('takes the settings of a provider by reference', async () => {
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig(
         {},
         {
@@ -150,7 +152,7 @@ describe('the choice of a model', () => {
   })
 
   it('answers 404 for an unknown model and for an internal one', async () => {
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig({}, { models: [openAiModel('inner', first.url, { visibility: 'internal' })] }),
     )
     for (const model of ['inner', 'nobody']) {
@@ -168,14 +170,14 @@ describe('the choice of a model', () => {
     ['a number as model', { model: 4 }],
     ['null as model', { model: null }],
   ])('answers 400 for %s', async (_, fields) => {
-    const gateway = await startGateway(llmConfig({}))
+    const gateway = await serving(llmConfig({}))
     const response = await chat(gateway, { model: undefined, ...fields })
     expect(response.status).toBe(400)
     expect(member(await response.json(), 'error', 'code')).toBe('missing_model')
   })
 
   it('serves the paths of the API behind any prefix and nothing else', async () => {
-    const gateway = await startGateway(llmConfig({ openai: first }))
+    const gateway = await serving(llmConfig({ openai: first }))
     const model = { model: 'gpt-x' }
     for (const path of [
       '/team-a/v1/chat/completions',
@@ -199,7 +201,7 @@ describe('the choice of a model', () => {
   })
 
   it('forwards unknown paths only where passthrough is on', async () => {
-    const gateway = await startGateway(llmConfig({ openai: first }, { passthrough: true }))
+    const gateway = await serving(llmConfig({ openai: first }, { passthrough: true }))
     await chat(gateway, { model: 'gpt-x' }, { path: '/v1/moderations' })
     expect(first.seen[0]?.path).toBe('/v1/moderations')
     expect(JSON.stringify(first.seen[0])).not.toContain(aliceKey)
@@ -209,7 +211,7 @@ describe('the choice of a model', () => {
 describe('virtual models', () => {
   it('failover goes on to the next target within the request on 5xx, 429 and a refused connection', async () => {
     const dead = await faultyUpstream('refuses')
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig(
         {},
         {
@@ -243,7 +245,7 @@ describe('virtual models', () => {
 
   it('failover also moves a stream on before its first byte, across formats', async () => {
     const anthropic = await mockAnthropic()
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig(
         {},
         {
@@ -282,7 +284,7 @@ describe('virtual models', () => {
         ],
       },
     }
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig(
         {},
         {
@@ -307,7 +309,7 @@ describe('virtual models', () => {
         ],
       },
     }
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig(
         {},
         {
@@ -330,7 +332,7 @@ describe('virtual models', () => {
         ],
       },
     }
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig(
         {},
         {
@@ -352,7 +354,7 @@ describe('virtual models', () => {
       { when: 'has(llmRequest.tools) && size(llmRequest.tools) > 0', model: 'one' },
       { model: 'two' },
     ]
-    const gateway = await startGateway(
+    const gateway = await serving(
       llmConfig(
         {},
         {
