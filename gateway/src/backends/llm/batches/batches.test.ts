@@ -11,6 +11,7 @@ import {
 import { readAll } from '../../../net/http/body.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
 import type { LlmConfig } from '../config/config.ts'
+import { splitArray, splitLines } from './split-items.ts'
 
 const entry = (name: string, host = 'one', params = {}) => ({
   name,
@@ -176,6 +177,15 @@ describe('a file of requests', () => {
     const outcome = await uploaded(gateway, upload(file))
     expect([outcome.status, outcome.error]).toEqual([status, expect.stringMatching(message)])
     expect(gateway.sent).toHaveLength(0)
+  })
+
+  it.each([
+    ['lines', splitLines(Buffer.from('1\n'.repeat(150_000)))],
+    ['items', splitArray(Buffer.from(`[${'1,'.repeat(150_000)}1]`))],
+  ])('with too many %s is split up to the limit only', (_, split) => {
+    let step = split.next()
+    while (step.done !== true) step = split.next()
+    expect(step.value).toHaveLength(100_001)
   })
 
   it('names the position of a refused request', async () => {
