@@ -80,6 +80,15 @@ function readPrivateKey(source: SigningKeyConfig, { readFile }: CompileContext):
   }
 }
 
+/** The reason why a text is not a key that can sign with an algorithm; undefined if it is. */
+export function signingKeyProblem(pem: string, alg: Algorithm): string | undefined {
+  try {
+    return keyProblem(createPrivateKey(pem), alg)
+  } catch {
+    return 'is not a private key: expected PEM'
+  }
+}
+
 const curves: Readonly<Record<string, string>> = { ES256: 'prime256v1', ES384: 'secp384r1' }
 
 /** The reason why a key cannot sign with an algorithm (RFC 7518 section 3.1); undefined if it can. */

@@ -6,6 +6,7 @@ import { webhookHeaderFields } from '../../../policies/guardrails/kinds/webhook/
 import { exactlyOne, type Infer, list, object, optional } from '../../../schema/dsl.ts'
 import { clusterEnumeration } from '../enumerations.ts'
 import { backendReferenceSchema } from '../references.ts'
+import { vendorKinds } from './guard-vendors.ts'
 
 const maxGuards = 16
 
@@ -88,7 +89,7 @@ const presidio = object(
   { doc: 'Finds personal data with Microsoft Presidio, and masks it or rejects the content.' },
 )
 
-const kinds = { webhook, regex, presidio }
+const kinds = { webhook, regex, presidio, ...vendorKinds }
 
 const scope = list(
   clusterEnumeration(contentScopes, { doc: 'Kind of content.' }),

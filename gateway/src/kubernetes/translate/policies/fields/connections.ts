@@ -10,10 +10,10 @@ import type { Lookups } from '../lookups.ts'
 import { type Field, type FieldKind, fieldOf } from './field.ts'
 import { secretProblem } from './secret-problem.ts'
 
-type Problem = Pick<Field, 'mistakes' | 'unresolved'>
+export type Problem = Pick<Field, 'mistakes' | 'unresolved'>
 
 /** A part of a field from another object, or the problem with it. */
-type Part<T> = { readonly value: T; readonly problem?: undefined } | { readonly problem: Problem }
+export type Part<T> = { readonly value: T; readonly problem?: undefined } | { readonly problem: Problem }
 
 const tlsPath: Path = ['backend', 'tls']
 const authPath: Path = ['backend', 'auth']
@@ -85,18 +85,26 @@ function translateAuth({ secretRef, location }: AuthPolicy, lookups: Lookups): F
   const place = { place: ['backendAuth'], path: authPath, rename: () => ['secretRef'] }
   const common = location && { location }
   if (secretRef === undefined) return fieldOf({ backendAuth: { passthrough: {}, ...common } }, place)
-  const path = [...authPath, 'secretRef']
-  const found = lookups.secret(secretRef)
-  if (found.kind === 'missing')
-    return withProblems(fieldOf({}, place), [{ problem: secretProblem(found, path) }])
-  const { key: entry = credentialKey } = secretRef
-  const key = secretCredential(found.object, entry) ?? ''
-  if (isCredential(key)) return fieldOf({ backendAuth: { key, ...common } }, place)
-  const message = `entry ${entry} of Secret ${keyOf(found.object)} must be a credential: printable ASCII without spaces`
-  return withProblems(fieldOf({}, place), [unusable(message, path)])
+  const key = readCredential(secretRef, [...authPath, 'secretRef'], lookups)
+  if (key.problem === undefined) return fieldOf({ backendAuth: { key: key.value, ...common } }, place)
+  return withProblems(fieldOf({}, place), [key])
 }
 
-function unusable(message: string, path: Path): { readonly problem: Problem } {
+type EntryReference = NonNullable<AuthPolicy['secretRef']>
+
+/** Reads a credential of a Secret. */
+export function readCredential(reference: EntryReference, path: Path, lookups: Lookups): Part<string> {
+  const found = lookups.secret(reference)
+  if (found.kind === 'missing') return { problem: secretProblem(found, path) }
+  const { key: entry = credentialKey } = reference
+  const key = secretCredential(found.object, entry) ?? ''
+  if (isCredential(key)) return { value: key }
+  const message = `entry ${entry} of Secret ${keyOf(found.object)} must be a credential: printable ASCII without spaces`
+  return unusable(message, path)
+}
+
+/** The problem of an object whose content does not fit. */
+export function unusable(message: string, path: Path): { readonly problem: Problem } {
   return { problem: secretProblem({ reason: 'InvalidRef', message }, path) }
 }
 

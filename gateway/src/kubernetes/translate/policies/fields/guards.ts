@@ -4,7 +4,8 @@ import type { Guard, PromptGuard } from '../../../own-kinds/gateway-policy/guard
 import type { RoutePolicies } from '../../plan.ts'
 import type { Lookups } from '../lookups.ts'
 import { type Field, type FieldKind, fieldOf } from './field.ts'
-import { type ResolvedBackend, resolveBackend } from './resolve-backend.ts'
+import { renameVendor, translateVendor } from './guard-vendors.ts'
+import { resolveBackend } from './resolve-backend.ts'
 
 export type Guardrails = NonNullable<NonNullable<RoutePolicies['ai']>['promptGuard']>
 type FileGuard = NonNullable<Guardrails['request']>[number]
@@ -54,32 +55,46 @@ function translateGuards(
 }
 
 /** A guard of the file, and the references to its servers. */
-type TranslatedGuard = { readonly guard: FileGuard; readonly resolved: readonly ResolvedBackend[] }
+type TranslatedGuard = { readonly guard: FileGuard; readonly resolved: readonly References[] }
+
+type References = Pick<Field, 'backends' | 'mistakes' | 'unresolved'>
 
 /** Translates a guard at a path below `spec`. */
 export function translateGuard(guard: Guard, path: Path, lookups: Lookups): TranslatedGuard {
-  const { webhook, regex, presidio, scope, ...fields } = guard
-  const common = { ...fields, ...(scope && { scope: scope.map(fileValue) }) }
-  if (regex !== undefined) return { guard: { ...common, regex: translateRegex(regex) }, resolved: [] }
-  if (presidio !== undefined) {
-    const { guard: settings, resolved } = translatePresidio(presidio, [...path, 'presidio'], lookups)
+  const { name, rejection, scope } = guard
+  const common = {
+    ...(name !== undefined && { name }),
+    ...(rejection && { rejection }),
+    ...(scope && { scope: scope.map(fileValue) }),
+  }
+  if (guard.regex !== undefined)
+    return { guard: { ...common, regex: translateRegex(guard.regex) }, resolved: [] }
+  if (guard.presidio !== undefined) {
+    const { guard: settings, resolved } = translatePresidio(guard.presidio, [...path, 'presidio'], lookups)
     return { guard: { ...common, presidio: settings }, resolved }
   }
-  const { backendRef, failureMode, action, ...headers } = webhook
-  const resolved = resolveBackend(backendRef, [...path, 'webhook', 'backendRef'], lookups)
-  return {
-    guard: {
-      ...common,
-      webhook: {
-        target: { backend: resolved.reference },
-        // A broken reference is a mistake, not an outage: the guard stays and refuses.
-        ...(failureMode && !resolved.isBroken && { failureMode: fileValue(failureMode) }),
-        ...(action && { action: fileValue(action) }),
-        ...headers,
-      },
-    },
-    resolved: [resolved],
+  if (guard.webhook !== undefined) {
+    const { guard: settings, resolved } = translateWebhook(guard.webhook, [...path, 'webhook'], lookups)
+    return { guard: { ...common, webhook: settings }, resolved: [resolved] }
   }
+  const { kind, problems } = translateVendor(guard, path, lookups)
+  return { guard: { ...common, ...kind }, resolved: problems.map((one) => ({ ...one, backends: [] })) }
+}
+
+function translateWebhook(
+  { backendRef, failureMode, action, ...headers }: NonNullable<Guard['webhook']>,
+  path: Path,
+  lookups: Lookups,
+) {
+  const resolved = resolveBackend(backendRef, [...path, 'backendRef'], lookups)
+  const guard: NonNullable<FileGuard['webhook']> = {
+    target: { backend: resolved.reference },
+    // A broken reference is a mistake, not an outage: the guard stays and refuses.
+    ...(failureMode && !resolved.isBroken && { failureMode: fileValue(failureMode) }),
+    ...(action && { action: fileValue(action) }),
+    ...headers,
+  }
+  return { guard, resolved }
 }
 
 function translatePresidio(
@@ -111,11 +126,13 @@ function translateRegex({ action, rules, failureMode }: NonNullable<Guard['regex
   }
 }
 
-/** Path of a guard's reference in place of its target. */
+/** Path of a guard's reference in place of its target, and of its credential. */
 export function renameTarget(rest: Path): Path {
   const text = formatPath(rest)
   if (text.includes('webhook.target')) return [...rest.slice(0, 2), 'backendRef']
-  return /presidio\.(?:analyzer|anonymizer)\b/.test(text) ? [...rest.slice(0, 3), 'backendRef'] : rest
+  return /presidio\.(?:analyzer|anonymizer)\b/.test(text)
+    ? [...rest.slice(0, 3), 'backendRef']
+    : rest.map(renameVendor)
 }
 
 /** Merges the guards of both phases, which may be from two policies. */

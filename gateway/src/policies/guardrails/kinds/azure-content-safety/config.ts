@@ -6,6 +6,44 @@ import { checkService, detectorFields } from '../service/config.ts'
 const apiVersion = (version: string) =>
   optional(name({ doc: 'Version of the API.', default: version, advanced: true }))
 
+/** Kinds of analysis. */
+export const analysisFields = {
+  analyzeText: optional(
+    object(
+      {
+        severityThreshold: optional(
+          integer(
+            { doc: 'Lowest severity that is rejected; the service returns 0, 2, 4 or 6.', default: 2 },
+            { min: 0, max: 7 },
+          ),
+        ),
+        blocklistNames: optional(
+          list(name({ doc: 'Name of a blocklist.' }), { doc: 'Blocklists whose matches are rejected.' }),
+        ),
+        haltOnBlocklistHit: optional(
+          boolean({ doc: 'Skips the analysis of a text after a match of a blocklist.', default: false }),
+        ),
+        apiVersion: apiVersion('2024-09-01'),
+      },
+      { doc: 'Analysis for hate, self-harm, sexual content and violence, and for blocklists.' },
+    ),
+  ),
+  detectJailbreak: optional(
+    object(
+      { apiVersion: apiVersion('2024-02-15-preview') },
+      { doc: 'Detection of jailbreak attempts in requests, by a preview of the API.' },
+    ),
+  ),
+  promptShields: optional(
+    object(
+      { apiVersion: apiVersion('2024-09-01') },
+      {
+        doc: 'Detection of attacks in requests: in prompts, and in results of tools as documents. Successor of `detectJailbreak`.',
+      },
+    ),
+  ),
+}
+
 /** `azureContentSafety`: https://learn.microsoft.com/rest/api/contentsafety/text-operations. */
 export const azureContentSafetySchema = object(
   {
@@ -13,40 +51,7 @@ export const azureContentSafetySchema = object(
       doc: 'Host or URL of the Content Safety resource.',
       example: 'my-resource.cognitiveservices.azure.com',
     }),
-    analyzeText: optional(
-      object(
-        {
-          severityThreshold: optional(
-            integer(
-              { doc: 'Lowest severity that is rejected; the service returns 0, 2, 4 or 6.', default: 2 },
-              { min: 0, max: 7 },
-            ),
-          ),
-          blocklistNames: optional(
-            list(name({ doc: 'Name of a blocklist.' }), { doc: 'Blocklists whose matches are rejected.' }),
-          ),
-          haltOnBlocklistHit: optional(
-            boolean({ doc: 'Skips the analysis of a text after a match of a blocklist.', default: false }),
-          ),
-          apiVersion: apiVersion('2024-09-01'),
-        },
-        { doc: 'Analysis for hate, self-harm, sexual content and violence, and for blocklists.' },
-      ),
-    ),
-    detectJailbreak: optional(
-      object(
-        { apiVersion: apiVersion('2024-02-15-preview') },
-        { doc: 'Detection of jailbreak attempts in requests, by a preview of the API.' },
-      ),
-    ),
-    promptShields: optional(
-      object(
-        { apiVersion: apiVersion('2024-09-01') },
-        {
-          doc: 'Detection of attacks in requests: in prompts, and in results of tools as documents. Successor of `detectJailbreak`.',
-        },
-      ),
-    ),
+    ...analysisFields,
     ...detectorFields,
   },
   {
