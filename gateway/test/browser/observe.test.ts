@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { expectAccessible, overflowOf } from '../support/browser/accessible.ts'
 import { useBrowser } from '../support/browser/browser.ts'
 import { consoleUrl, type FilledGateway, startFilledGateway } from '../support/browser/filled-gateway.ts'
@@ -20,6 +20,13 @@ async function ask({ url, key }: FilledGateway, model: string, content: string):
   await reply.arrayBuffer()
   return reply.headers.get('x-request-id') ?? ''
 }
+
+/** For tests that send no requests. */
+let unchanged: FilledGateway
+
+beforeAll(async () => {
+  unchanged = await startFilledGateway({ rows: 3_000, lifetime: 'file' })
+})
 
 /** Resolves when the ledger has a request. */
 async function recorded({ adminPort }: FilledGateway, id: string): Promise<void> {
@@ -80,8 +87,7 @@ it('a search finds refused requests, and a request explains its outcome', async 
 })
 
 it('pages of a search follow their cursor and return', async () => {
-  const gateway = await startFilledGateway({ rows: 3_000 })
-  const page = await browser.open(`${consoleUrl(gateway)}/requests?range=30d`)
+  const page = await browser.open(`${consoleUrl(unchanged)}/requests?range=30d`)
   const first = page.getByRole('table', { name: 'Requests' }).getByRole('link').first()
   const newest = await first.getAttribute('href')
   await page.getByRole('button', { name: 'Next' }).click()
@@ -120,8 +126,7 @@ it('the live view displays new requests, and none is lost during a pause', async
 })
 
 it('usage is plotted by two fields, compared, opened in detail and exported', async () => {
-  const gateway = await startFilledGateway({ rows: 3_000 })
-  const page = await browser.open(`${consoleUrl(gateway)}/usage?range=7d`)
+  const page = await browser.open(`${consoleUrl(unchanged)}/usage?range=7d`)
   await page.getByRole('radio', { name: /Cost/ }).click()
   await page.getByLabel('Group by').selectOption('group')
   await page.getByLabel('Second group').selectOption('servedModel')
@@ -143,8 +148,7 @@ it('usage is plotted by two fields, compared, opened in detail and exported', as
 })
 
 it('budgets are sorted by use, with a forecast and links', async () => {
-  const gateway = await startFilledGateway({ rows: 0 })
-  const page = await browser.open(`${consoleUrl(gateway)}/budgets`)
+  const page = await browser.open(`${consoleUrl(unchanged)}/budgets`)
   const row = page.getByRole('table', { name: 'Budgets' }).getByRole('row').nth(1)
   await row.getByText('trial').first().waitFor()
   await row.getByText('refuses requests').waitFor()
@@ -158,8 +162,7 @@ it('budgets are sorted by use, with a forecast and links', async () => {
 })
 
 it('limits display what is left, and lead to the requests that they refused', async () => {
-  const gateway = await startFilledGateway({ rows: 0 })
-  const page = await browser.open(`${consoleUrl(gateway)}/limits`)
+  const page = await browser.open(`${consoleUrl(unchanged)}/limits`)
   await page.getByRole('heading', { name: 'llm: requests per minute' }).waitFor()
   await page
     .getByText(/of 600 left/)
@@ -183,15 +186,10 @@ it('texts of clients are inert', async () => {
   expect(await page.title()).toBe('Requests · Tollgate')
 })
 
-/** For pages that change nothing. */
-let sharedGateway: Promise<FilledGateway> | undefined
-
 it.each(['', '/requests', '/requests?view=live', '/usage?compare=previous', '/budgets', '/limits'])(
   'the page "%s" fits a narrow window',
   async (path) => {
-    sharedGateway ??= startFilledGateway({ rows: 500, lifetime: 'file' })
-    const gateway = await sharedGateway
-    const page = await browser.open(`${consoleUrl(gateway)}${path}`, { size: [390, 844] })
+    const page = await browser.open(`${consoleUrl(unchanged)}${path}`, { size: [390, 844] })
     await page.getByRole('heading', { level: 1 }).waitFor()
     await expect.poll(() => page.getByRole('status', { name: 'Loading' }).count()).toBe(0)
     expect(await overflowOf(page)).toBeLessThanOrEqual(0)
