@@ -66,14 +66,16 @@ describe.each(databases)('gateways on one $database', ({ count, missing, url }) 
       const readings = await Promise.all(gateways.map(readLimit))
       return readings.every(({ shared }) => shared.processes === count && shared.synchronized)
     })
-    const admitted = await sendInTurn(gateways, 150)
-    // The stated bound is one share for each process; requests in turn stay far below it.
-    expect(admitted).toBeGreaterThanOrEqual(55)
-    expect(admitted).toBeLessThanOrEqual(60 + count * Math.ceil(60 / count))
+    let admitted = await sendInTurn(gateways, 150)
     await until('all gateways report the exhausted limit', async () => {
+      // A share that arrives after the requests above remains until others use it.
+      admitted += await sendInTurn(gateways, count)
       const readings = await Promise.all(gateways.map(readLimit))
       return readings.every(({ state }) => state.remaining === 0)
     })
+    // The stated bound is one share for each process; requests in turn stay far below it.
+    expect(admitted).toBeGreaterThanOrEqual(55)
+    expect(admitted).toBeLessThanOrEqual(60 + count * Math.ceil(60 / count))
     expect(await sendInTurn(gateways, 2 * count)).toBe(0)
     const [first] = gateways
     expect(await first?.metrics()).toContain('tollgate_limit_database_connected 1')
