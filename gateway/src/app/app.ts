@@ -161,8 +161,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     budgets.close()
     await metricExport.close()
     await Promise.all([dataPlane.close(), resources.close(), logApi.close(), consoleApi.close()])
-    await Promise.all([leases.close(), objectDatabase.close()])
-    await Promise.all([leases.close(), cacheDatabase.close()])
+    await Promise.all([leases.close(), objectDatabase.close(), cacheDatabase.close()])
     // After the data planes, which have sent their last entries.
     await ledger?.close()
   }

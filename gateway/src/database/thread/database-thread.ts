@@ -28,13 +28,14 @@ const closeWaitMs = 1_000
 
 type Thread<Value> = { readonly worker: Worker; readonly waiting: Map<number, PromiseWithResolvers<Value>> }
 
-/** Starts a thread with the first call, and again after it has ended. */
+/** Starts a thread with the first call, and again after it has ended, until it is closed. */
 export function createDatabaseThread<Request, Value, Notice = never>(
   options: DatabaseThreadOptions<Notice>,
 ): DatabaseThread<Request, Value> {
   const { script, start, name, callWaitMs, mostCalls, onNotice } = options
   let thread: Thread<Value> | undefined
   let lastId = 0
+  let isClosed = false
 
   function open(): Thread<Value> {
     const worker = new Worker(script, { workerData: start, execArgv: [], env: {}, name })
@@ -57,6 +58,8 @@ export function createDatabaseThread<Request, Value, Notice = never>(
 
   return {
     async call(request) {
+      // Another thread would outlive the process that ends.
+      if (isClosed) throw new Error(`the database of ${name} is closed`)
       thread ??= open()
       const { worker, waiting } = thread
       if (waiting.size >= mostCalls) throw new Error(`the database of ${name} is too slow`)
@@ -75,6 +78,7 @@ export function createDatabaseThread<Request, Value, Notice = never>(
       }
     },
     async close() {
+      isClosed = true
       const closing = thread
       if (closing === undefined) return
       thread = undefined
