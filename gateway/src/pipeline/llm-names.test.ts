@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../lib/json/json.ts'
-import { findAmbiguousInvokeName, findAmbiguousLlmName } from './llm-names.ts'
+import { findAmbiguousCohereName, findAmbiguousInvokeName, findAmbiguousLlmName } from './llm-names.ts'
 
 const message = (content: unknown) =>
   ({ model: 'm', messages: [{ role: 'assistant', content }] }) as JsonObject
@@ -49,4 +49,12 @@ describe('names of InvokeModel', () => {
     const claude = { anthropic_version: 'bedrock-2023-05-31', messages: [{ role: 'user', Content: 'x' }] }
     expect(findAmbiguousInvokeName(claude)).toMatchObject({ path: 'messages[0].Content' })
   })
+})
+
+it('names of documents and results of tools are free in chat of Cohere, other names are not', () => {
+  const citing = (source: JsonObject) => ({ message: { citations: [{ sources: [source] }] } })
+  const free = { Title: 'a', Text: 'b' }
+  expect(findAmbiguousCohereName(citing({ type: 'tool', tool_output: free }))).toBeUndefined()
+  expect(findAmbiguousCohereName(citing({ type: 'document', document: free }))).toBeUndefined()
+  expect(findAmbiguousCohereName(citing({ Tool_Output: {} }))).toMatchObject({ kind: 'ambiguous' })
 })

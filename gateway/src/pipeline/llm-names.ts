@@ -78,10 +78,12 @@ const realtimeFields = `
   noise_reduction object output_audio_format output_modalities prefix_padding_ms previous_item_id rate response_id
   session silence_duration_ms threshold tracing transcription turn_detection`
 
-/** The same for `/v2/chat` of Cohere and its responses, whose documents are free JSON. */
+/**
+ * The same for `/v2/chat` of Cohere and its responses, whose documents and results of tools are free JSON.
+ */
 export const findAmbiguousCohereName: FindAmbiguousName = compileJsonNames({
   fields: [...names(requestFields), ...names(contentFields), ...names(cohereFields)],
-  free: { ...free, document: 'free' },
+  free: { ...free, document: 'free', tool_output: 'free' },
 })
 
 /** The same for events of realtime. */

@@ -71,6 +71,15 @@ describe('a cached response', () => {
     expect(gateway.context.decisions.get('* cache miss')).toBe(1)
   })
 
+  it('is stored for chat of Cohere unless the response failed', async () => {
+    const replies = ['ERROR', 'COMPLETE'].map((end) =>
+      jsonReply({ id: 'h', finish_reason: end, message: { role: 'assistant', content: [] } }),
+    )
+    const { ask } = cached({}, () => replies.shift() ?? jsonReply({}), { model: { provider: 'cohere' } })
+    const request = { path: '/v2/chat', body: chatBody }
+    expect(await resultsOf(ask, [request, request, request])).toEqual(['miss', 'miss', 'hit'])
+  })
+
   it('is equal for bodies that differ in white space and order of members only', async () => {
     const { ask } = cached()
     const texts = [

@@ -31,9 +31,10 @@ export async function storeObject(
   const reading = readJson(bytes, workQueue, answerLimits)
   const read = reading instanceof Promise ? await reading : reading
   if (read.kind !== 'object') return
-  const { error, status } = read.value
+  const { error, status, finish_reason: end } = read.value
   if (isJsonObject(error) || typeof error === 'string') return
   if (call.endpoint === 'responses' && status !== 'completed' && status !== 'incomplete') return
+  if (call.endpoint === 'cohere_chat' && (end === 'ERROR' || end === 'TIMEOUT')) return
   save(bytes)
 }
 

@@ -44,7 +44,7 @@ export function serveCached(exchange: Exchange, call: Call, options: AttemptOpti
 
 /** Calls whose responses are functions of the request. */
 const cachedEndpoints: ReadonlySet<string> = new Set([
-  ...['chat', 'completions', 'embeddings', 'messages', 'responses'],
+  ...['chat', 'cohere_chat', 'completions', 'embeddings', 'messages', 'responses'],
 ])
 
 /** Responses in the background are incomplete, and conversations of the provider change with each request. */

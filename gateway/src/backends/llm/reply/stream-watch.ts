@@ -170,6 +170,8 @@ function geminiState(lines: string): StreamWatch['state'] {
   return event !== undefined && isJsonObject(event['error']) ? 'failed' : 'open'
 }
 
+const cohereFailures: ReadonlySet<unknown> = new Set(['ERROR', 'TIMEOUT'])
+
 /** The last event has its type in the data, and names an error if the response is incomplete. */
 function cohereState(lines: string): StreamWatch['state'] {
   const key = 'message-end"'
@@ -178,7 +180,7 @@ function cohereState(lines: string): StreamWatch['state'] {
     const event = parseDataLine(lines.slice(start, lines.indexOf('\n', hit)))
     if (event?.['type'] !== 'message-end') continue
     const { delta } = event
-    return isJsonObject(delta) && delta['finish_reason'] === 'ERROR' ? 'failed' : 'ended'
+    return isJsonObject(delta) && cohereFailures.has(delta['finish_reason']) ? 'failed' : 'ended'
   }
   return 'open'
 }

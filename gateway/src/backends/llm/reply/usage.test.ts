@@ -183,6 +183,13 @@ describe('estimates', () => {
     expect(isJsonObject(answer) && generatedTextBytes('chat', answer)).toBe(4)
   })
 
+  it('count documents as text, whose members have any names', () => {
+    const data = { url: 'x'.repeat(400) }
+    const inResult = { role: 'tool', content: [{ type: 'document', document: { data } }] }
+    expect(estimateTokens({ documents: [{ id: 'd', data }], messages: [] })).toBe(101)
+    expect(estimateTokens({ messages: [inResult] })).toBeGreaterThan(100)
+  })
+
   it('do not count images as text', () => {
     const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(1_000_000)}` } }
     expect(estimateTokens({ messages: [{ role: 'user', content: [image] }] })).toBeLessThan(20)

@@ -306,6 +306,10 @@ const notText: ReadonlySet<string> = new Set([
   'signature',
 ])
 
+/** Documents are text or free JSON, whose members have any names. */
+const documents: ReadonlySet<string> = new Set(['document', 'documents'])
+const none: ReadonlySet<string> = new Set()
+
 /**
  * Bytes of the texts of a response without usage. Its nesting is unlimited, because it comes from an
  * upstream.
@@ -318,18 +322,19 @@ export function generatedTextBytes(endpoint: Endpoint, message: JsonObject): num
 
 const { maxDepth } = defaultJsonLimits
 
-function textBytes(value: ExactJsonValue, depth = 0): number {
+function textBytes(value: ExactJsonValue, depth = 0, omitted = notText): number {
   if (typeof value === 'string') return Buffer.byteLength(value)
   if (typeof value !== 'object' || value === null || depth > maxDepth) return 0
   let bytes = 0
   if (isExactList(value)) {
     // Embeddings accept token ids in place of text; each is one token.
-    for (const item of value) bytes += isNumeric(item) ? 4 : textBytes(item, depth + 1)
+    for (const item of value) bytes += isNumeric(item) ? 4 : textBytes(item, depth + 1, omitted)
     return bytes
   }
   for (const key in value) {
     const member = value[key]
-    if (member !== undefined && !notText.has(key)) bytes += textBytes(member, depth + 1)
+    if (member === undefined || omitted.has(key)) continue
+    bytes += textBytes(member, depth + 1, documents.has(key) ? none : omitted)
   }
   return bytes
 }

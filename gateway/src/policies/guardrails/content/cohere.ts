@@ -76,11 +76,11 @@ function partsOf(message: JsonObject, path: JsonPath, reading: Reading): TextPar
   const isResponse = reading.phase === 'response'
   const given = isResponse ? visibleContent(content) : content
   const parts = textParts(given, [...path, 'content'], reading)
-  const results = role === 'tool' ? withScope(resultTexts(content, [...path, 'content']), 'toolOutput') : []
+  const documents = contentDocuments(content, [...path, 'content'])
   return [
     ...textParts(plan, [...path, 'tool_plan'], reading),
     ...parts,
-    ...results,
+    ...(role === 'tool' ? withScope(documents, 'toolOutput') : documents),
     ...citationTexts(message['citations'], [...path, 'citations']),
   ]
 }
@@ -103,8 +103,9 @@ function reasoningTexts(message: JsonObject, path: JsonPath, reading: Reading): 
   return parts.length === 0 ? [] : [{ role: 'assistant', separator: ' ', scope: 'reasoning', parts }]
 }
 
-/** Documents in the results of tools. */
-function resultTexts(content: JsonValue | undefined, path: JsonPath): TextPart[] {
+/** Documents in content, which are results of tools. */
+function contentDocuments(content: JsonValue | undefined, path: JsonPath): TextPart[] {
+  if (isJsonObject(content)) return stringsIn(content['document'], [...path, 'document'])
   return objectsIn(content).flatMap(([index, { document }]) =>
     stringsIn(document, [...path, index, 'document']),
   )

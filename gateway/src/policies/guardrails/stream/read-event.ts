@@ -99,11 +99,18 @@ const ends: ReadonlySet<string> = new Set([
 /** Whether this event marks the stream as complete for clients. */
 export function isEnd({ data, event }: SseEvent, api: LlmApi): boolean {
   if (api === 'generate_content') return /"(?:finishReason|blockReason)"\s*:\s*"/.test(data)
-  if (api === 'cohere_chat') return /"type"\s*:\s*"message-end"/.test(data)
+  if (api === 'cohere_chat') return isCohereEnd(data)
   if (api === 'transcriptions') return data.includes('"transcript.text.done"')
   return api === 'chat' || api === 'completions'
     ? data.trim() === '[DONE]'
     : event !== undefined && ends.has(event)
+}
+
+/** Citations repeat documents, which are free JSON with a `type` of their own. */
+function isCohereEnd(data: string): boolean {
+  if (!data.includes('"message-end"')) return false
+  const json = readJsonObject(data)
+  return json.kind === 'object' && json.value['type'] === 'message-end'
 }
 
 export function setJson(path: JsonPath, json: string): JsonSplice {
