@@ -16,6 +16,7 @@ const apis = {
   responses: 'responses',
   gemini: 'generate_content',
   converse: 'converse',
+  cohere: 'cohere_chat',
 } as const
 const scopes = [
   'systemPrompt',
