@@ -22,8 +22,8 @@ export function candidateOf(
   facts: Facts,
   rename: Rename = unchanged,
 ): Candidate {
-  const { upstreamModel, overridingModel, transform } = target
-  const model = overridingModel ?? upstreamModel ?? rename(requested)
+  const { upstreamModel, transform } = target
+  const model = configuredModelOf(target) ?? rename(requested)
   if (transform === undefined) return { target, model }
   const fields = transform(facts, upstreamModel ?? requested)
   const overrides = new Map([...target.overrides, ...fields.set])
@@ -31,6 +31,14 @@ export function candidateOf(
     target: { ...target, overrides, removed: fields.removed },
     model: fields.model === undefined ? model : rename(fields.model),
   }
+}
+
+/** The model of all requests to a target; undefined for the requested one. */
+export function configuredModelOf({
+  overridingModel,
+  upstreamModel,
+}: Pick<Target, 'overridingModel' | 'upstreamModel'>): string | undefined {
+  return overridingModel ?? upstreamModel
 }
 
 function unchanged(model: string): string {

@@ -13,7 +13,7 @@ import { clientHeaders } from '../attempt/request-headers.ts'
 import { fileElsewhere, type OwnFiles } from '../batches/file-references.ts'
 import type { ObjectIds } from '../batches/object-ids.ts'
 import type { OwnedObjects } from '../lists/owned-objects.ts'
-import type { Candidate } from '../models/candidate.ts'
+import { type Candidate, configuredModelOf } from '../models/candidate.ts'
 import type { Models } from '../models/models.ts'
 import { maxModelLength } from '../models/name-pattern.ts'
 import { isOfClient } from '../models/target.ts'
@@ -254,7 +254,7 @@ function storedCandidates(
   if (model !== requestModel) return []
   const target = models.targetNamed?.(configuredModel)
   if (target === undefined || placeOf(target) !== place) return []
-  return [{ target, model: target.upstreamModel ?? requestModel }]
+  return [{ target, model: configuredModelOf(target) ?? requestModel }]
 }
 
 /** The model of a tool that the provider runs, such as an image generator, which the key does not permit. */

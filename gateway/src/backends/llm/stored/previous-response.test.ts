@@ -39,6 +39,18 @@ it('serves a request for the model of the previous response by its provider', as
   expect(gateway.sent.map(({ origin }) => origin)).toEqual(['https://one.test', 'https://one.test'])
 })
 
+it('requests the configured model of an entry that the virtual model does not choose again', async () => {
+  const models = [{ ...target('large', 'one'), overrides: { model: 'gpt-real' } }, target('small', 'two')]
+  const gateway = fixtureGateway({ ...config, models }, () =>
+    jsonReply({ id: 'resp_12345', object: 'response', status: 'completed', output: [] }),
+  )
+  const create = (body: object, headers = {}) =>
+    call(gateway, { path: '/v1/responses', body: { input: 'x', model: 'any', ...body }, headers })
+  const { id } = JSON.parse((await create({}, { 'x-tier': 'paid' })).text)
+  await create({ previous_response_id: id })
+  expect(gateway.sent.map(({ body }) => JSON.parse(String(body)).model)).toEqual(['gpt-real', 'gpt-real'])
+})
+
 it('reads the id of a response with the longest model name', async () => {
   const gateway = fixtureGateway({ models: [{ ...target('*', 'one') }] }, () =>
     jsonReply({ id: 'resp_12345', object: 'response', status: 'completed', output: [] }),

@@ -97,7 +97,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
     if (!isJsonObject(block)) throw invalidResponse('a content_block_start without a block')
     if (block.type === 'text') {
       blockStart = textLength
-      citations = Array.isArray(block.citations) ? block.citations : []
+      citations = Array.isArray(block.citations) ? [...block.citations] : []
       return typeof block.text === 'string' && block.text !== '' ? [addText(block.text)] : []
     }
     if (block.type !== 'tool_use') return []

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { ChatDialect } from '../gemini-to-chat/dialect.ts'
+import { closeSchema } from '../gemini-to-chat/schema.ts'
 import { createRefusals, isAbsent, type Refusals } from '../refusals.ts'
 import type { TranslatedRequest } from '../translate.ts'
 import { toChatMessages } from './messages.ts'
@@ -81,8 +82,12 @@ function toResponseFormat(format: JsonValue | undefined, refusals: Refusals): Js
     return undefined
   }
   if (isAbsent(schema)) return { type: 'json_object' }
-  if (!isJsonObject(schema)) refusals.add('response_format.json_schema', 'must be an object')
-  return { type: 'json_schema', json_schema: { name: 'answer', schema } }
+  const closed = isJsonObject(schema) ? closeSchema(schema) : undefined
+  if (closed === undefined)
+    refusals.add('response_format.json_schema', 'must be a schema of at most 64 levels')
+  // Chat guarantees only schemas that require all properties.
+  const strict = closed?.requiresAll === true ? { strict: true } : undefined
+  return { type: 'json_schema', json_schema: { name: 'answer', schema: closed?.schema ?? {}, ...strict } }
 }
 
 const thinkingFields: ReadonlySet<string> = new Set(['type', 'token_budget'])

@@ -42,7 +42,7 @@ export function chunkStreamToCohere(context: TranslationContext): StreamTranslat
       case 'content_block_delta':
         return isJsonObject(event.delta) ? deltaOf(event.delta, event.index) : []
       case 'content_block_stop':
-        return [endOf(event.index)]
+        return endOf(event.index)
       case 'message_delta':
         return [...citations.events(places.text), endEvent(event)]
       case 'message_stop':
@@ -66,12 +66,12 @@ export function chunkStreamToCohere(context: TranslationContext): StreamTranslat
 
   /** Citations are collected from the chunks, which have their places; thinking has no signature here. */
   function deltaOf(delta: JsonObject, block: JsonValue | undefined): SseEvent[] {
-    const { index } = places.at(block)
+    const place = places.at(block)
+    const { index } = place
     switch (delta.type) {
-      case 'input_json_delta': {
-        const call = { function: { arguments: delta.partial_json ?? '' } }
-        return [toEvent('tool-call-delta', { index, delta: { message: { tool_calls: call } } })]
-      }
+      case 'input_json_delta':
+        place.hasArguments = true
+        return [argumentsOf(index, delta.partial_json ?? '')]
       case 'text_delta':
         citations.addText(stringOf(delta.text))
         return [
@@ -86,13 +86,26 @@ export function chunkStreamToCohere(context: TranslationContext): StreamTranslat
     }
   }
 
-  function endOf(block: JsonValue | undefined): SseEvent {
-    const { kind, index } = places.at(block)
-    return toEvent(kind === 'tool' ? 'tool-call-end' : 'content-end', { index })
+  /** Clients parse the arguments as JSON, which some servers omit if they are empty. */
+  function endOf(block: JsonValue | undefined): SseEvent[] {
+    const { kind, index, hasArguments } = places.at(block)
+    if (kind !== 'tool') return [toEvent('content-end', { index })]
+    return [...(hasArguments ? [] : [argumentsOf(index, '{}')]), toEvent('tool-call-end', { index })]
   }
 }
 
-type Place = { readonly kind: 'text' | 'thinking' | 'tool'; readonly index: number }
+function argumentsOf(index: number, fragment: JsonValue): SseEvent {
+  const call = { function: { arguments: fragment } }
+  return toEvent('tool-call-delta', { index, delta: { message: { tool_calls: call } } })
+}
+
+type Place = {
+  readonly kind: 'text' | 'thinking' | 'tool'
+  readonly index: number
+  hasArguments: boolean
+}
+
+const unknownPlace: Place = { kind: 'text', index: 0, hasArguments: true }
 
 /** Numbers of blocks: contents and calls of tools are counted separately. */
 function createPlaces() {
@@ -107,12 +120,12 @@ function createPlaces() {
     },
     open(block: JsonValue | undefined, type: JsonValue | undefined): Place {
       const kind = type === 'tool_use' ? 'tool' : type === 'thinking' ? 'thinking' : 'text'
-      const place: Place = { kind, index: kind === 'tool' ? calls++ : contents++ }
+      const place: Place = { kind, index: kind === 'tool' ? calls++ : contents++, hasArguments: false }
       if (kind === 'text') text = place.index
       places.set(block, place)
       return place
     },
-    at: (block: JsonValue | undefined): Place => places.get(block) ?? { kind: 'text', index: 0 },
+    at: (block: JsonValue | undefined): Place => places.get(block) ?? unknownPlace,
   }
 }
 

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { closeSchema } from '../gemini-to-chat/schema.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 
 /** Functions and the choice among them, in the fields of chat completions. */
@@ -50,8 +51,23 @@ function toChatTool(
     function: {
       name: name ?? '',
       ...(isAbsent(description) ? undefined : { description }),
-      ...(isAbsent(parameters) ? undefined : { parameters }),
-      ...(strict === true ? { strict } : undefined),
+      ...toParameters(parameters, `${path}.function.parameters`, { refusals, strict }),
     },
   }
+}
+
+/** Chat permits `strict` only with closed objects that require all of their properties. */
+function toParameters(
+  parameters: JsonValue | undefined,
+  path: string,
+  { refusals, strict }: { refusals: Refusals; strict: JsonValue | undefined },
+): JsonObject | undefined {
+  if (isAbsent(parameters)) return undefined
+  if (strict !== true || !isJsonObject(parameters)) return { parameters }
+  const closed = closeSchema(parameters)
+  if (closed === undefined) {
+    refusals.add(path, 'must be a schema of at most 64 levels')
+    return undefined
+  }
+  return closed.requiresAll ? { parameters: closed.schema, strict: true } : { parameters }
 }
