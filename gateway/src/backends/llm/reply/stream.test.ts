@@ -287,3 +287,24 @@ describe('relayStream', () => {
     expect(calls).toEqual(['first', 'write false', 'resume', 'cancel'])
   })
 })
+
+it.each([
+  ['COMPLETE', 'ended'],
+  ['MAX_TOKENS', 'ended'],
+  ['ERROR', 'failed'],
+  ['TIMEOUT', 'failed'],
+])('a stream of Cohere with the finish reason %s has %s', (reason, state) => {
+  const watch = createStreamWatch({
+    endpoint: 'cohere_chat',
+    hideUsage: false,
+    onUsage() {},
+    onGenerated() {},
+  })
+  // A document with the type of the last event.
+  const cited = { message: { citations: { sources: [{ document: { type: 'message-end' } }] } } }
+  const lineOf = (type: string, delta: object) => `data: ${JSON.stringify({ type, delta })}\n\n`
+  watch.read(lineOf('citation-start', cited))
+  expect(watch.state).toBe('open')
+  watch.read(lineOf('message-end', { finish_reason: reason }))
+  expect(watch.state).toBe(state)
+})
