@@ -51,6 +51,7 @@ export type OpenedRequest =
       readonly call: Call
       /** The item around the request. */
       readonly json: JsonText
+      readonly position: number
     }
   | { readonly kind: 'refused'; readonly reply: Reply }
 
@@ -62,25 +63,25 @@ export async function openRequest(
   rules: RequestRules,
 ): Promise<OpenedRequest> {
   const read = await readItem(item.text, format, rules)
-  if (read.kind === 'refused') return { kind: 'refused', reply: refuse(exchange, read.refusal) }
+  if (read.kind === 'refused') return { kind: 'refused', reply: refuseItem(exchange, item, read.refusal) }
   // Guards change the body with ids of the provider, so the client's ids are in the original one only.
   const found = replaceFileIds(exchange, read.body, rules.objectIds)
-  if (found.kind === 'refused') return { kind: 'refused', reply: refuse(exchange, found.refusal) }
+  if (found.kind === 'refused') return { kind: 'refused', reply: refuseItem(exchange, item, found.refusal) }
   const bytes = item.changed ?? (found.kind === 'replaced' ? found.bytes : read.body)
   const ofFiles = found.kind === 'replaced' ? { filePlace: found.place, ownFiles: found.ids } : {}
   const body = validateJson(await readJson(bytes, rules.workQueue, rules.jsonLimits), findAmbiguousLlmName)
-  if (body.kind === 'refused') return { kind: 'refused', reply: refuse(exchange, body.refusal) }
+  if (body.kind === 'refused') return { kind: 'refused', reply: refuseItem(exchange, item, body.refusal) }
   const { json } = body
   const own = exchangeOf(exchange, endpoint, rules)
   const issue = issueOf(json, model)
   const reply =
     issue === undefined
       ? acceptCall(own, { endpoint, bytes, json, files: undefined, model, ...ofFiles }, rules)
-      : refuse(exchange, issue)
+      : refuseItem(exchange, item, issue)
   if (reply !== undefined) return { kind: 'refused', reply }
   const { call } = own.llm ?? {}
   if (call === undefined) throw new GatewayError('internal', 'the request was not read')
-  return { kind: 'request', exchange: own, call, json: read.json }
+  return { kind: 'request', exchange: own, call, json: read.json, position: item.position }
 }
 
 function issueOf({ value }: JsonText, model: string): Refusal | undefined {
@@ -140,19 +141,19 @@ export async function checkRequests(
   check: (opened: OpenedRequest & { kind: 'request' }) => ReturnType<RequestCheck>,
 ): Promise<Reply | undefined> {
   let bytes = 0
-  for (const [index, item] of batch.items.entries()) {
+  for (const item of batch.items) {
     bytes += item.text.byteLength
     if (bytes > sliceBytes) {
       bytes = 0
       await pause(exchange, rules.workQueue)
     }
     const opened = await openRequest(exchange, item, batch, rules)
-    if (opened.kind === 'refused') return located(opened.reply, index)
+    if (opened.kind === 'refused') return located(opened.reply, item)
     const { call } = opened
     const before = call.bytes
     const refusal = await check(opened)
     recordGuards(exchange, opened.exchange)
-    if (refusal !== undefined) return located(refusal, index)
+    if (refusal !== undefined) return located(refusal, item)
     if (call.bytes !== before) item.changed = call.bytes
   }
   return undefined
@@ -170,7 +171,14 @@ function recordGuards(exchange: Exchange, { guards }: Exchange): void {
   exchange.guards.push(...guards.slice(0, maxDecisions - exchange.guards.length))
 }
 
-/** Names the request of a refusal by its position, from 1. */
-export function located(reply: Reply, index: number): Reply {
-  return { ...reply, headers: { ...reply.headers, 'x-tollgate-batch-request': String(index + 1) } }
+/** The reply to a refused request, whose message names its position. */
+export function refuseItem(exchange: Exchange, { position }: ItemPosition, refusal: Refusal): Reply {
+  return refuse(exchange, { ...refusal, message: `request ${position}: ${refusal.message}` })
 }
+
+/** Names the request of a refusal by its position in a header, also of configured bodies. */
+export function located(reply: Reply, { position }: ItemPosition): Reply {
+  return { ...reply, headers: { ...reply.headers, 'x-tollgate-batch-request': String(position) } }
+}
+
+type ItemPosition = Pick<BatchItem, 'position'>

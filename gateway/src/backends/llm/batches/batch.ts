@@ -14,6 +14,8 @@ export type BatchFormat = {
 /** One request of a batch as JSON text. */
 export type BatchItem = {
   readonly text: Buffer
+  /** Line of the file, or item of the list, from 1. Empty lines do not count. */
+  readonly position: number
   /** The body as changed by guards; undefined for that of the text. */
   changed: Buffer | undefined
 }

@@ -189,11 +189,12 @@ describe('a file of requests', () => {
   })
 
   it('names the position of a refused request', async () => {
-    const { headers } = await call(
+    const { headers, text } = await call(
       gatewayOf(),
-      upload(`${line(chat())}\n${line(chat('gpt', { stream: true }))}`),
+      upload(`${line(chat())}\n\n${line(chat('gpt', { stream: true }))}`),
     )
     expect(headers['x-tollgate-batch-request']).toBe('2')
+    expect(JSON.parse(text).error.message).toBe('request 2: stream must be false in a batch')
   })
 
   it('is refused for models that the key does not allow, also as fallbacks', async () => {
@@ -210,7 +211,10 @@ describe('a file of requests', () => {
     }
     const gateway = gatewayOf({ models: [{ ...entry('gpt'), ...(custom as object) }] })
     const outcome = await uploaded(gateway, upload(line(chat())))
-    expect([outcome.status, outcome.error]).toEqual([400, expect.stringContaining('not translated')])
+    expect([outcome.status, outcome.error]).toEqual([
+      400,
+      'model "gpt" does not offer chat completions, and batches are not translated: use another model',
+    ])
     const preset = { provider: 'deepseek' as const }
     const other = await uploaded(
       gatewayOf({ models: [{ ...entry('gpt'), ...preset }] }),

@@ -47,8 +47,8 @@ export function replaceFileIds(exchange: Exchange, bytes: Buffer, ids: ObjectIds
     if (!/^file[-_][\w-]+$/.test(text)) continue
     const endpoint = bytes[hit + start.length] === hyphen ? 'files' : 'anthropic_files'
     const file = ids.open(endpoint, text, owner)
-    if (file === undefined || pieces.length > 2 * maxReferences)
-      return { kind: 'refused', refusal: unknownFile }
+    if (file === undefined) return { kind: 'refused', refusal: unknownFile(text) }
+    if (pieces.length >= 2 * maxReferences) return { kind: 'refused', refusal: tooManyFiles }
     // Another model would repeat responses that guards check at their download.
     if (file.charge !== undefined) return { kind: 'refused', refusal: resultsOfBatch }
     if (place !== undefined && place !== file.place) return { kind: 'refused', refusal: severalPlaces }
@@ -61,24 +61,30 @@ export function replaceFileIds(exchange: Exchange, bytes: Buffer, ids: ObjectIds
   return { kind: 'replaced', bytes: Buffer.concat([...pieces, bytes.subarray(copied)]), place, ids: found }
 }
 
-const unknownFile: Refusal = {
-  status: 400,
-  code: 'file_not_found',
-  message: 'the request names a file that this client has not uploaded through the gateway',
+function unknownFile(id: string): Refusal {
+  const message = `file "${id.slice(0, 24)}…" is not a file of this client: upload it to /v1/files of the gateway`
+  return { ...fileRefused, message }
+}
+
+const fileRefused = { status: 400, code: 'file_not_found' } as const
+
+const tooManyFiles: Refusal = {
+  ...fileRefused,
+  message: `a request must not have more than ${maxReferences} ids of files`,
 }
 
 const resultsOfBatch: Refusal = {
-  ...unknownFile,
+  ...fileRefused,
   message: 'the request names the results of a batch: download them, and upload them as a file of their own',
 }
 
 const severalPlaces: Refusal = {
-  ...unknownFile,
+  ...fileRefused,
   message: 'the request names files of several providers: upload them to the provider of the model',
 }
 
 export const fileElsewhere: Refusal = {
-  ...unknownFile,
+  ...fileRefused,
   message:
     'the provider of the file does not serve this model: upload the file with the header x-tollgate-model',
 }

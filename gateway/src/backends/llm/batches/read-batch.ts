@@ -2,6 +2,7 @@ import { isJsonObject } from '../../../lib/json/json.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
+import { endpointLabels } from '../attempt/endpoint-labels.ts'
 import type { Candidate } from '../models/candidate.ts'
 import { pathsOf } from '../providers/provider.ts'
 import { estimateTokens } from '../reply/usage.ts'
@@ -11,7 +12,7 @@ import type { ClientEndpoint } from '../request/endpoints.ts'
 import { outputLimit } from '../request/output-limit.ts'
 import { notOffered, offers } from './accept-object.ts'
 import { type Batch, type BatchFormat, type BatchItem, maxRequests } from './batch.ts'
-import { candidateAt, checkRequests, located, openRequest, readItem } from './batch-requests.ts'
+import { candidateAt, checkRequests, located, openRequest, readItem, refuseItem } from './batch-requests.ts'
 
 /** Paths of requests in files, with and without the version, as Azure documents them. */
 const endpointsByUrl: ReadonlyMap<string, ClientEndpoint> = new Map(
@@ -49,29 +50,33 @@ export async function readBatchItems(
   format: BatchFormat,
   rules: RequestRules,
 ): Promise<ReadBatch> {
-  const items = texts.map((text): BatchItem => ({ text, changed: undefined }))
+  const items = texts.map((text, index): BatchItem => ({ text, position: index + 1, changed: undefined }))
   const [first] = items
   if (first === undefined || items.length > maxRequests)
     return refused(exchange, `a batch must have 1 to ${maxRequests} requests`)
   const shared = await sharedOf(first, format, rules)
   if (shared.kind === 'refused')
-    return { kind: 'refused', reply: located(refuse(exchange, shared.refusal), 0) }
+    return { kind: 'refused', reply: located(refuseItem(exchange, first, shared.refusal), first) }
   const { endpoint, model, url } = shared
   const draft = { format, endpoint, model, items }
   const opened = await openRequest(exchange, first, draft, rules)
-  if (opened.kind === 'refused') return { kind: 'refused', reply: located(opened.reply, 0) }
+  if (opened.kind === 'refused') return { kind: 'refused', reply: located(opened.reply, first) }
   const [candidate] = opened.call.candidates
   if (candidate === undefined) return refused(exchange, 'no model serves the requests')
   const { target } = candidate
   if (!offers(candidate, format.creates))
     return { kind: 'refused', reply: refuse(exchange, notOffered(target, format.creates)) }
   if (pathsOf(target.provider, { model: candidate.model, streaming: false })[endpoint] === undefined)
-    return { kind: 'refused', reply: refuse(exchange, notTranslated) }
+    return { kind: 'refused', reply: refuse(exchange, notTranslated(draft, candidate)) }
   const counts = { inputTokens: 0, outputTokens: 0 }
   const reply = await checkRequests(exchange, draft, rules, (request) => {
     if (url !== undefined && request.json.value['url'] !== url)
-      return refuse(exchange, invalidField('url', `all requests of a file must have one url: ${url}`))
-    if (candidateAt(request.call, target) === undefined) return refuse(exchange, otherTarget)
+      return refuseItem(
+        exchange,
+        request,
+        invalidField('url', `all requests of a file must have one url: ${url}`),
+      )
+    if (candidateAt(request.call, target) === undefined) return refuseItem(exchange, request, otherTarget)
     if (endpoint === 'moderations') return undefined
     const { llmRequest = {} } = request.exchange.facts
     counts.inputTokens += estimateTokens(llmRequest)
@@ -109,10 +114,22 @@ async function sharedOf({ text }: BatchItem, format: BatchFormat, rules: Request
   return { kind: 'shared', endpoint, model, url } as const
 }
 
-export const notTranslated: Refusal = {
-  status: 400,
-  code: 'unsupported_endpoint',
-  message: 'the provider of the model must have the call of the requests: batches are not translated',
+/** The refusal of requests whose call only a translation would serve. */
+export function notTranslated(
+  { model, endpoint }: Pick<Batch, 'model' | 'endpoint'>,
+  candidate: Candidate,
+): Refusal {
+  const paths = pathsOf(candidate.target.provider, { model: candidate.model, streaming: false })
+  const urls = [...endpointsByUrl].flatMap(([url, other]) =>
+    url.startsWith('/v1') && paths[other] !== undefined ? [url] : [],
+  )
+  const others =
+    endpoint === 'messages' || urls.length === 0 ? '' : `, or a url of this one: ${urls.join(', ')}`
+  return {
+    status: 400,
+    code: 'unsupported_endpoint',
+    message: `model "${model.slice(0, 100)}" does not offer ${endpointLabels[endpoint]}, and batches are not translated: use another model${others}`,
+  }
 }
 
 const otherTarget = invalidField(

@@ -1,13 +1,12 @@
 import { editBytes, memberText } from '../../../lib/json/edit.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import { refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { prepareRequest } from '../attempt/provider-request.ts'
 import type { RequestRules } from '../request/accept-call.ts'
 import { invalidField } from '../request/body-checks.ts'
 import type { Call } from '../request/call.ts'
 import type { Batch } from './batch.ts'
-import { candidateAt, checkRequests, type OpenedRequest } from './batch-requests.ts'
+import { candidateAt, checkRequests, type OpenedRequest, refuseItem } from './batch-requests.ts'
 import { notTranslated } from './read-batch.ts'
 
 /**
@@ -26,15 +25,15 @@ export async function writeBatch(
   const written: Buffer[] = []
   const refusal = await checkRequests(exchange, batch, rules, async (opened) => {
     const own = candidateAt(opened.call, candidate.target)
-    if (own === undefined) return refuse(exchange, movedTarget)
+    if (own === undefined) return refuseItem(exchange, opened, movedTarget)
     const prepared = await prepareRequest(opened.exchange, opened.call, own, {
       timeLimits: { firstByteTimeoutMs: undefined, idleTimeoutMs: undefined },
       workQueue: rules.workQueue,
     })
-    if (prepared.kind === 'refused') return refuse(exchange, prepared.refusal)
+    if (prepared.kind === 'refused') return refuseItem(exchange, opened, prepared.refusal)
     const { request, translation } = prepared
     if (translation !== undefined || request.body === undefined || !isBytes(request.body))
-      return refuse(exchange, notTranslated)
+      return refuseItem(exchange, opened, notTranslated(batch, own))
     written.push(written.length === 0 ? noBytes : separators[batch.format.body])
     written.push(itemWith(opened, batch, Buffer.from(request.body)))
     return undefined

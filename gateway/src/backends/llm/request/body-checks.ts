@@ -68,7 +68,7 @@ export function backgroundIssue(
   if (kind !== 'passthrough' && kind !== 'stored') {
     return invalidField(
       'background',
-      'background must be false: the path to fetch the response from is not forwarded',
+      'background must be false: the route has no path to fetch the response, such as one of the type responses',
     )
   }
   if (typeof limit === 'number' && Number.isSafeInteger(limit) && limit > 0) return undefined
