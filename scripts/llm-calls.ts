@@ -24,7 +24,8 @@ Generated from the outcomes of tests, in which one gateway serves every call and
 | status and code | refused with that error |
 | empty | refused with 400 \`unsupported_endpoint\`, and the names of providers that have the call |
 
-Columns are values of \`llm.api\`.
+Columns are values of \`llm.api\`. Files are those of batches, whose requests are chat completions: models without these accept the files of
+[batches](../batches.md) with requests to other calls.
 
 ${renderTable('Provider', calls)}
 
