@@ -102,6 +102,13 @@ const otherRows: readonly ProviderRow[] = [
     params: bedrock,
     auth: aws,
   },
+  {
+    label: 'bedrock, rerank',
+    provider: 'bedrock',
+    model: 'cohere.rerank-v3-5:0',
+    params: bedrock,
+    auth: aws,
+  },
   copilot('gpt-4.1', 'GPT-4'),
   copilot('gpt-5.3-codex', 'GPT-5'),
   copilot('claude-sonnet-4.5', 'Claude'),

@@ -74,6 +74,12 @@ const calls: readonly Call[] = [
     answer: () => ({ embedding: vector, inputTextTokenCount: 7 }),
   },
   {
+    name: 'bedrock_rerank',
+    path: /\/cohere\.rerank[^/]*\/invoke$/,
+    member: 'api_version',
+    answer: () => ({ results: [{ index: 0, relevance_score: 0.5 }] }),
+  },
+  {
     name: 'moderations',
     path: /\/moderations$/,
     answer: () => ({ id: 'modr-1', model: 'm', results: [{ flagged: false, categories: {} }] }),

@@ -94,6 +94,7 @@ const stateMarkers: Record<Endpoint, () => FindState> = {
   titan_embeddings: () => openAiState,
   cohere_embeddings: () => openAiState,
   nova_embeddings: () => openAiState,
+  bedrock_rerank: () => openAiState,
   moderations: () => openAiState,
   rerank: () => openAiState,
   rerank_v2: () => openAiState,

@@ -43,8 +43,8 @@ export type ClientEndpoint =
   | 'uploads'
 
 /**
- * Calls of clients and of upstreams: `predict` of Vertex AI and the embeddings of Amazon Bedrock
- * serve translated ones.
+ * Calls of clients and of upstreams: `predict` of Vertex AI, embeddings and rerankers of Amazon
+ * Bedrock serve translated ones.
  */
 export type Endpoint =
   | ClientEndpoint
@@ -52,6 +52,7 @@ export type Endpoint =
   | 'titan_embeddings'
   | 'cohere_embeddings'
   | 'nova_embeddings'
+  | 'bedrock_rerank'
 
 /** The call at a path. */
 export type EndpointMatch =

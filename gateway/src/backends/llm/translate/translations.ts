@@ -26,6 +26,7 @@ import {
 import { messagesToChat, messagesToResponses } from './messages-to-chat/messages-to-chat.ts'
 import { messagesToConverse } from './messages-to-converse/messages-to-converse.ts'
 import { messagesToGemini } from './messages-to-gemini.ts'
+import { rerankToBedrock } from './rerank-to-bedrock/rerank-to-bedrock.ts'
 import { responsesToChat, responsesToSignedChat } from './responses-to-chat/responses-to-chat.ts'
 import type { Translation } from './translate.ts'
 
@@ -58,6 +59,8 @@ const translations: Readonly<Partial<Record<Endpoint, readonly Translation[]>>> 
   count_tokens: [countTokensToBedrock],
   embed_content: embedContent,
   batch_embed_contents: batchEmbedContents,
+  rerank: [rerankToBedrock],
+  rerank_v2: [rerankToBedrock],
   embeddings: [embeddingsToPredict, embeddingsToTitan, embeddingsToCohere, embeddingsToNova],
 }
 

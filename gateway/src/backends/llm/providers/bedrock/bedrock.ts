@@ -79,7 +79,10 @@ export const bedrockKind: ProviderKind = {
       // All calls of models are read. The others name models in their bodies, and have no guardrail.
       namesOtherModel: () => true,
       editQuery: () => '',
-      changesFor: (endpoint) => (endpoint === 'converse' ? converseChanges : changes[endpoint]),
+      changesFor(endpoint, { model }) {
+        if (endpoint === 'converse') return converseChanges
+        return endpoint === 'bedrock_rerank' ? rerankChanges(model) : changes[endpoint]
+      },
       anthropicBetas,
       isAnthropicModel: isClaude,
       readReply,
@@ -100,6 +103,7 @@ function pathsOf({ model, streaming }: ProviderCall, hasGuardrail: boolean): Pro
   const invoke = `${path}/invoke`
   const embeddings = embeddingsOf(model)
   if (embeddings !== undefined) return { [embeddings]: invoke, invoke }
+  if (isReranker(model)) return { bedrock_rerank: invoke, invoke }
   const converse = `${path}/converse${streaming ? '-stream' : ''}`
   const invokeForm = streaming ? `${invoke}-with-response-stream` : invoke
   // A guardrail of `InvokeModel` is set in headers, and its decisions are in the body of the model.
@@ -117,6 +121,11 @@ function embeddingsOf(model: string): Endpoint | undefined {
   return /(?:^|[./])amazon\.nova-[a-z0-9-]*embeddings/.test(model) ? 'nova_embeddings' : undefined
 }
 
+/** Rerankers of Cohere and Amazon. */
+function isReranker(model: string): boolean {
+  return /(?:^|[./])(?:cohere|amazon)\.rerank-/.test(model)
+}
+
 /** Ids such as `us.anthropic.claude-...` and ARNs that end with one. Other ARNs do not name their model. */
 function isClaude(model: string): boolean {
   return /(?:^|[./])anthropic\.claude/.test(model)
@@ -131,6 +140,13 @@ const changes: Readonly<Partial<Record<Endpoint, BodyChanges>>> = {
   messages: changesOf({ anthropic_version: '"bedrock-2023-05-31"' }, [
     ...['model', 'stream', 'service_tier', 'output_format', 'inference_geo', 'speed', 'diagnostics'],
   ]),
+}
+
+const cohereVersion = changesOf({ api_version: '2' })
+
+/** Rerankers of Cohere name the version of their API. */
+function rerankChanges(model: string): BodyChanges | undefined {
+  return model.includes('cohere.') ? cohereVersion : undefined
 }
 
 /**
